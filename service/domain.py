@@ -1,0 +1,156 @@
+"""The words of the service: experiments, arms, assignments, their states and the moves between them. All frozen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+ExperimentStatus: TypeAlias = Literal["draft", "running", "paused", "concluded", "archived"]
+ArmStatus: TypeAlias = Literal["active", "disabled"]
+AssignmentStatus: TypeAlias = Literal["pending", "rewarded", "expired", "voided"]
+RewardKind: TypeAlias = Literal["binary", "bounded", "real"]
+Goal: TypeAlias = Literal["maximize", "minimize"]
+PolicyKind: TypeAlias = Literal["simple_tracking", "almost_tracking", "uniform"]
+Move: TypeAlias = Literal["start", "pause", "resume", "conclude", "archive"]
+Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+
+# draft -> running <-> paused -> concluded -> archived
+MOVES: dict[Move, tuple[tuple[ExperimentStatus, ...], ExperimentStatus]] = {
+    "start": (("draft",), "running"),
+    "pause": (("running",), "paused"),
+    "resume": (("paused",), "running"),
+    "conclude": (("running", "paused"), "concluded"),
+    "archive": (("concluded",), "archived"),
+}
+TAKES_REWARDS: frozenset[ExperimentStatus] = frozenset({"running", "paused", "concluded"})
+
+# The largest reward whose exact sums stay small enough to keep (design: |reward| <= 1e100).
+LARGEST_REWARD = 1e100
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySpec:
+    """Which policy, with its parameters."""
+
+    kind: PolicyKind = "simple_tracking"
+    seed: int = 0
+    sharpness: float = 1.0
+    batch_size: int | None = None
+    sufficiency: float = 0.999
+    sufficiency_by: Literal["planned", "realised"] = "planned"
+
+
+@dataclass(frozen=True, slots=True)
+class RewardSpec:
+    """What a reward may be and which direction is better."""
+
+    kind: RewardKind = "binary"
+    goal: Goal = "maximize"
+    minimum: float | None = None
+    maximum: float | None = None
+
+    @property
+    def sign(self) -> int:
+        """+1 where larger is better, -1 where smaller is."""
+        return 1 if self.goal == "maximize" else -1
+
+    def objection_to(self, reward: float) -> str | None:
+        """Why this reward is not allowed, or None."""
+        if self.kind == "binary":
+            return None if reward in (0, 1) else "A binary reward is 0 or 1."
+        if self.kind == "bounded" and self.minimum is not None and self.maximum is not None:
+            allowed = self.minimum <= reward <= self.maximum
+            return None if allowed else f"The reward must lie between {self.minimum:g} and {self.maximum:g}."
+        return None if abs(reward) <= LARGEST_REWARD else f"The reward must be at most {LARGEST_REWARD:g} in magnitude."
+
+
+@dataclass(frozen=True, slots=True)
+class Expiry:
+    """What silence means: after the window a draw becomes this reward, or (None) leaves the draws."""
+
+    after_seconds: float
+    reward: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ConcludeWhen:
+    """When the experiment concludes by itself."""
+
+    separated: bool
+    min_observations: int
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One variant: what it is, not how it does."""
+
+    position: int
+    key: str
+    name: str
+    value: Json
+    min_share: float = 0.0
+    status: ArmStatus = "active"
+    added: int = 0
+    """0 for the arms the experiment began with, m for the m-th added later."""
+
+    @property
+    def active(self) -> bool:
+        """May it be drawn and recommended?"""
+        return self.status == "active"
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """An experiment's settings and status; its arms and their statistics are kept beside it."""
+
+    id: int
+    key: str
+    name: str
+    description: str
+    policy: PolicySpec
+    reward: RewardSpec
+    expiry: Expiry | None
+    sticky: bool
+    confidence: float
+    conclude_when: ConcludeWhen | None
+    status: ExperimentStatus
+    concluded_arm: int | None
+    """Position of the arm that a concluded experiment serves."""
+    created_at: int
+    """Times are microseconds since 1970, UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """One draw and what became of it."""
+
+    draw: int
+    token: int
+    """Random; id = draw and token, so an id cannot be guessed and no index on ids is needed."""
+    sequence: int
+    arm: int
+    unit: str | None
+    reason: str
+    epoch: int
+    created_at: int
+    expires_at: int | None
+    expiry_reward: float | None
+    """What a numeric expiry counts this draw as while it is silent."""
+    status: AssignmentStatus = "pending"
+    reward: float | None = None
+    rewarded_at: int | None = None
+    matured: bool = False
+    """The numeric window has closed: the reward counts in the intervals."""
+
+    @property
+    def id(self) -> str:
+        """What callers know the assignment by."""
+        return f"asg_{self.draw:011x}{self.token:016x}"
+
+
+def parse_assignment_id(text: str) -> tuple[int, int] | None:
+    """(draw, token) of an assignment's id, or None if it cannot be one."""
+    digits = text.removeprefix("asg_")
+    if len(digits) != 27 or len(text) != 31 or not set(digits) <= set("0123456789abcdef"):  # noqa: PLR2004 - see Assignment.id
+        return None
+    return int(digits[:11], 16), int(digits[11:], 16)

@@ -1,0 +1,92 @@
+"""What every policy shares: the evidence it reads, the choice it returns, and how ties are broken.
+
+A policy is a frozen holder of parameters. It sees active arms only, in position order, and mutates nothing: what it must
+remember between two choices (the running batch of Almost Tracking) is a value that is passed in and returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from service.policy.plan import Plan
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Bools: TypeAlias = NDArray[np.bool_]
+Reason: TypeAlias = Literal["warmup", "track", "batch", "uniform"]
+
+# Two correct ways to add floats differ in the last digits, so scores this close count as equal (algorithms.md, "Ties of scores").
+SCORE_TIE = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """What is known of the active arms, one entry an arm, in position order."""
+
+    means: Floats
+    """Empirical means, oriented so that larger is better; NaN for an arm without any reward."""
+    draws: Ints
+    """Draws of the current epoch, pending ones included."""
+    undrawn: Bools
+    """True for an arm without any draw in any epoch."""
+    floors: Floats
+    """The least share of traffic promised to each arm."""
+
+    def draw_shares(self) -> Floats:
+        """Each arm's part of this epoch's draws; zeros before the first."""
+        total = int(self.draws.sum())
+        return self.draws / total if total else np.zeros(len(self.draws))
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The arm to draw, as its place among the active arms, and why."""
+
+    index: int
+    reason: Reason
+
+
+# The targets are costly for many arms and not always needed: the caller keeps them and hands over the way to get them.
+Targets: TypeAlias = Callable[[], Floats]
+
+
+class Policy(Protocol):
+    """What the live service and the simulator call."""
+
+    def targets(self, evidence: Evidence) -> Floats:
+        """The share of traffic that each arm should have, floors included; sums to one."""
+        ...
+
+    def choose(self, evidence: Evidence, targets: Targets, plan: Plan | None) -> tuple[Choice, Plan | None]:
+        """The next arm, and the plan to pass in next time (None where the policy has none)."""
+        ...
+
+
+def lowest_near_largest(scores: Floats) -> int:
+    """The lowest index whose score lies within SCORE_TIE of the largest."""
+    return int(np.argmax(scores >= scores.max() - SCORE_TIE))
+
+
+def first_undrawn(evidence: Evidence) -> int | None:
+    """The lowest arm that was never drawn, if any."""
+    index = int(np.argmax(evidence.undrawn))
+    return index if evidence.undrawn[index] else None
+
+
+def mix_floors(targets: Floats, floors: Floats) -> Floats:
+    """w' = f + (1 - sum f) * w: every arm keeps its floor, the rest follows the targets."""
+    promised = float(floors.sum())
+    if promised == 0.0:
+        return targets
+    return floors + max(0.0, 1.0 - promised) * targets
+
+
+def track(evidence: Evidence, targets: Targets) -> int:
+    """The arm furthest below its target: argmax of target - draws/t, ties to the lowest position."""
+    return lowest_near_largest(targets() - evidence.draw_shares())

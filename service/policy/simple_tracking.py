@@ -1,0 +1,31 @@
+"""Simple Tracking [paper, Algorithms R_track and R_track_prac]: the recommended policy, anytime and without tuning.
+
+Each arm once in position order; then at every draw the arm that maximises w_i(Q) - N_i/t. Deviations: N counts pending
+draws, an arm without a reward has the target 1/K, floors are mixed into the targets; each of these vanishes when every
+reward is told before the next ask. Guarantee: none proved for this algorithm; it performs best of all in the paper's experiments.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from service.policy.base import Choice, Evidence, Floats, Targets, first_undrawn, mix_floors, track
+from service.policy.weights import targets_from_means
+
+
+@dataclass(frozen=True, slots=True)
+class SimpleTracking:
+    """Track the H1 weights greedily."""
+
+    sharpness: float = 1.0
+
+    def targets(self, evidence: Evidence) -> Floats:
+        """The H1 weights with the floors mixed in."""
+        return mix_floors(targets_from_means(evidence.means, self.sharpness), evidence.floors)
+
+    def choose(self, evidence: Evidence, targets: Targets, plan: None = None) -> tuple[Choice, None]:
+        """An arm that was never drawn, else the arm furthest below its target."""
+        undrawn = first_undrawn(evidence)
+        if undrawn is not None:
+            return Choice(undrawn, "warmup"), plan
+        return Choice(track(evidence, targets), "track"), plan

@@ -1,0 +1,28 @@
+"""Uniform: equal traffic for all arms (with floors: w' = f + (1 - sum f)/K), the baseline and the plain A/B/n test.
+
+Tracking equal targets with ties to the lowest position is a round robin; after a gap (a dropped draw, a new epoch) it catches up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from service.policy.base import Choice, Evidence, Floats, Targets, first_undrawn, mix_floors, track
+
+
+@dataclass(frozen=True, slots=True)
+class Uniform:
+    """Track equal shares."""
+
+    def targets(self, evidence: Evidence) -> Floats:
+        """1/K each, with the floors mixed in."""
+        arms = len(evidence.means)
+        return mix_floors(np.full(arms, 1.0 / arms), evidence.floors)
+
+    def choose(self, evidence: Evidence, targets: Targets, plan: None = None) -> tuple[Choice, None]:
+        """An arm that was never drawn, else the arm furthest below its share."""
+        undrawn = first_undrawn(evidence)
+        index = track(evidence, targets) if undrawn is None else undrawn
+        return Choice(index, "uniform"), plan
