@@ -47,13 +47,16 @@ class ExactSum(NamedTuple):
         return ExactSum(self.numerator * self.numerator, 2 * self.shift)
 
 
+ZERO = ExactSum()
+
+
 @dataclass(frozen=True, slots=True)
 class Moments:
     """Count, sum and sum of squares of some rewards, all exact."""
 
     count: int = 0
-    total: ExactSum = ExactSum()
-    squares: ExactSum = ExactSum()
+    total: ExactSum = ZERO
+    squares: ExactSum = ZERO
 
     def with_reward(self, reward: float, times: int = 1) -> Moments:
         """These rewards with one more (times = 1) or one less (times = -1)."""
@@ -78,3 +81,6 @@ class Moments:
         squares = self.squares.numerator << (shift - self.squares.shift)
         total_squared = self.total.numerator**2 << (shift - 2 * self.total.shift)
         return (self.count * squares - total_squared) / ((self.count * (self.count - 1)) << shift)
+
+
+NO_REWARDS = Moments()

@@ -1,0 +1,1 @@
+"""How sure it is: anytime-valid intervals, separation and error estimates from sufficient statistics."""

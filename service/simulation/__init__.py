@@ -1,0 +1,1 @@
+"""Offline simulation: the policies of the service against the paper's baselines."""
