@@ -69,7 +69,7 @@ class Postgres:
         """Start the server and wait until it answers."""
         options = [part for name, value in self.settings.items() for part in ("-c", f"{name}={value}")]
         with (self.folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(  # noqa: S603 - our own binaries
+            self._process = subprocess.Popen(
                 [self.binaries / "postgres", "-D", self.data, "-k", self.folder, *options],
                 stdout=log,
                 stderr=log,
@@ -78,7 +78,7 @@ class Postgres:
             )
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline:
-            ready = subprocess.run(  # noqa: S603 - likewise
+            ready = subprocess.run(
                 [self.binaries / "pg_isready", "-h", self.folder, "-U", "bestarm"], capture_output=True, check=False
             )
             if ready.returncode == 0:
@@ -103,7 +103,7 @@ class Postgres:
         return self._run("psql", "-h", str(self.folder), "-U", "bestarm", "-d", database, "-Atqc", statement)
 
     def _run(self, program: str, *arguments: str) -> str:
-        done = subprocess.run(  # noqa: S603 - our own binaries
+        done = subprocess.run(
             [self.binaries / program, *arguments], capture_output=True, text=True, check=False, user=self._user, group=self._group
         )
         if done.returncode:

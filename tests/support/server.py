@@ -35,7 +35,7 @@ class Server:
         settings = {"BESTARM_DATABASE_URL": database_url, "BESTARM_LOG_LEVEL": "warning"}
         command = [sys.executable, "-m", "service", "serve", "--port", str(self.port), "--workers", str(workers)]
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(  # noqa: S603 - ourselves
+            self.process = subprocess.Popen(
                 command, env=os.environ | settings | environment, stdout=log, stderr=log, start_new_session=True
             )
         self._wait_until_ready()
