@@ -162,15 +162,11 @@ class _Sequence:
         ledger.move(assignment, event.kind, after.status, after.reward, event.at)
 
     def _check_run(self, event: Event) -> None:
-        """An entry "expiry run" of the audit log counts the events right before it."""
-        if event.kind == "expiry":
-            self._in_run["expired"] += 1
-        elif event.kind == "maturity":
-            self._in_run["matured"] += 1
-        else:
-            if event.kind == "expiry_run":
-                _compare(f"Event {event.sequence} (expiry_run)", dict(event.details or {}), self._in_run)
-            self._in_run = 0
+        """An entry "expiry run" of the audit log counts the expiries right before it."""
+        if event.kind == "expiry_run":
+            _compare(f"Event {event.sequence} (expiry_run)", dict(event.details or {}), {"expired": self._in_run})
+        if event.kind != "maturity":
+            self._in_run = self._in_run + 1 if event.kind == "expiry" else 0
 
     async def _check_observation(self, event: Event) -> None:
         named = self._observations.next
