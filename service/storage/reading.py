@@ -9,7 +9,6 @@ from sqlalchemy import func, select
 from service.domain import AUDITED
 from service.errors import ExperimentNotFound
 from service.storage import records
-from service.storage.journal import load
 from service.storage.tables import arms, assignments, batches, events, experiments, observations
 
 if TYPE_CHECKING:
@@ -41,7 +40,11 @@ async def version_of(connection: AsyncConnection, key: str) -> int:
 
 async def experiment_by_key(connection: AsyncConnection, key: str) -> tuple[Progress, list[ArmRecord]]:
     """An experiment with all its arms."""
-    return await load(connection, await experiment_id_of(connection, key))
+    row = (await connection.execute(select(experiments).where(experiments.c.key == key))).mappings().first()
+    if row is None:
+        raise ExperimentNotFound(key)
+    members = select(arms).where(arms.c.experiment_id == row["id"]).order_by(arms.c.position)
+    return records.progress_from(row), [records.arm_from(arm) for arm in (await connection.execute(members)).mappings()]
 
 
 async def page_of_experiments(
