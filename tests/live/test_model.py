@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any, Literal
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
 
@@ -25,6 +25,8 @@ from tests.live.workers import Workers
 
 _EXAMPLES = int(os.environ.get("BESTARM_LIVE_EXAMPLES", "40"))
 _STEPS = 30
+# Making a failing example small takes minutes: worth it for the one who looks for the reason, not for the one who runs all tests.
+_PHASES = tuple(Phase) if "BESTARM_LIVE_SHRINK" in os.environ else (Phase.explicit, Phase.reuse, Phase.generate)
 _keys = count(1)
 
 _SECOND = 1_000_000
@@ -356,5 +358,6 @@ def test_the_service_follows_the_model_through_any_traffic(workers: Workers) -> 
             stateful_step_count=_STEPS,
             deadline=None,
             suppress_health_check=list(HealthCheck),
+            phases=_PHASES,
         ),
     )
