@@ -18,58 +18,70 @@ SCORE_TIE = 1e-9
 SILENT = -1
 # What silence means after the window.
 WAIT, DROP, ZERO = 0, 1, 2
+# Costs are exchanged for so few moved arms, and summed anew after so many exchanges, that rounding stays far below 1e-11.
+MOVES_EXCHANGED = 4
+REFRESHED_AFTER = 64
 # Flags under which the compiled sums stay within 1e-15 of the plain ones.
 _FLAGS = {"reassoc", "contract", "nsz", "arcp"}
 
 
 @njit(cache=True, error_model="numpy", fastmath=_FLAGS)
-def _costs(gaps, costs):  # noqa: ANN001, ANN202 - compiled
-    count = len(gaps)
-    cheapest = np.inf
+def _cost(own, gaps, count):  # noqa: ANN001, ANN202 - compiled
+    total = 0.0
+    for j in range(count):
+        ratio = own / (own + gaps[j])
+        total += ratio * ratio
+    return total - 0.25
+
+
+@njit(cache=True, error_model="numpy", fastmath=_FLAGS)
+def _replace_gap(gaps, costs, count, index, gap):  # noqa: ANN001, ANN202 - compiled
+    """One challenger's mean moved: its part in every other cost is exchanged, its own cost summed anew."""
+    old = gaps[index]
     for i in range(count):
         own = gaps[i]
-        if own <= 0.0:
-            continue
-        total = 0.0
-        for j in range(count):
-            ratio = own / (own + gaps[j])
-            total += ratio * ratio
-        costs[i] = total - 0.25
-        cheapest = min(cheapest, costs[i])
-    return cheapest
+        if own > 0.0:
+            was, now = own / (own + old), own / (own + gap)
+            costs[i] += (now - was) * (now + was)
+    gaps[index] = gap
+    costs[index] = _cost(gap, gaps, count)
 
 
 @njit(cache=True, error_model="numpy")
-def targets_of(sums, counts, members, targets):  # noqa: ANN001, ANN201 - compiled
-    """The target share of each member, by rule 2: 1/K without a reward, the H1 weights of the others times their part."""
-    arms = len(members)
-    known = np.empty(arms, np.int64)
-    means = np.empty(arms)
-    found = 0
-    for index in range(arms):
-        targets[index] = 1.0 / arms
+def _all_costs(sums, counts, members, known, gaps, costs):  # noqa: ANN001, ANN202 - compiled
+    """Gaps and costs of the members with a reward; how many there are, and the best mean."""
+    found, best = 0, -np.inf
+    for index in range(len(members)):
         arm = members[index]
         if counts[arm] > 0:
             known[found] = index
-            means[found] = sums[arm] / counts[arm]
+            gaps[found] = sums[arm] / counts[arm]
+            best = max(best, gaps[found])
             found += 1
-    if found == 0:
-        return
-    best = means[:found].max()
-    gaps = best - means[:found]
-    costs = np.zeros(found)
-    cheapest = _costs(gaps, costs)
-    part = found / arms
+    for index in range(found):
+        gaps[index] = best - gaps[index]
+    for index in range(found):
+        costs[index] = _cost(gaps[index], gaps, found) if gaps[index] > 0.0 else 0.0
+    return found, best
+
+
+@njit(cache=True, error_model="numpy")
+def _targets(known, gaps, costs, found, arms, targets):  # noqa: ANN001, ANN202 - compiled
+    """The target share of each member, by rule 2: 1/K without a reward, the H1 weights of the others times their part."""
+    for index in range(arms):
+        targets[index] = 1.0 / arms
+    cheapest = np.inf
+    for index in range(found):
+        if gaps[index] > 0.0:
+            cheapest = min(cheapest, costs[index])
     if not np.isfinite(cheapest):
-        for index in range(found):
-            targets[known[index]] = part / found
         return
     total = 0.0
     for index in range(found):
-        costs[index] = 1.0 / (costs[index] if gaps[index] > 0.0 else cheapest)
-        total += costs[index]
+        total += 1.0 / (costs[index] if gaps[index] > 0.0 else cheapest)
     for index in range(found):
-        targets[known[index]] = costs[index] / total * part
+        weight = 1.0 / (costs[index] if gaps[index] > 0.0 else cheapest)
+        targets[known[index]] = weight / total * (found / arms)
 
 
 @njit(cache=True, error_model="numpy")
@@ -115,7 +127,9 @@ def simulate(  # noqa: ANN201, C901, PLR0912, PLR0915 - one loop, compiled
     drawn, reward = np.empty(horizon, np.int16), np.zeros(horizon)
     epoch_of, told = np.zeros(horizon, np.int32), np.zeros(horizon, np.bool_)
     first_due, next_due = np.full(horizon + 1, -1, np.int64), np.full(horizon, -1, np.int64)
-    targets = np.empty(arms)
+    targets, gaps, costs = np.empty(arms), np.empty(arms), np.empty(arms)
+    known, moved = np.empty(arms, np.int64), np.empty(arms, np.int64)
+    found, best, moves, exchanged = 0, 0.0, 0, 0
     leaders = np.full(len(looks) + 1, -1, np.int64)
     stale, epoch, change, look, flooded, flooded_at_end = True, 0, 0, 0, 0, False
 
@@ -124,16 +138,16 @@ def simulate(  # noqa: ANN201, C901, PLR0912, PLR0915 - one loop, compiled
         while draw >= 0:
             arm = drawn[draw]
             told[draw] = True
-            if impute:
-                sums[arm] += reward[draw]
-            else:
-                sums[arm] += reward[draw]
+            sums[arm] += reward[draw]
+            if not impute:
                 counts[arm] += 1
             observed[arm] += 1
             pending[arm] -= 1
             if not count_pending:
                 tracked[arm] += 1
-            stale = True
+            if moves < arms:
+                moved[moves] = arm
+            moves += 1
             draw = next_due[draw]
         silent = ask - 1 - window
         if window > 0 and silent >= 0 and not told[silent]:
@@ -146,7 +160,9 @@ def simulate(  # noqa: ANN201, C901, PLR0912, PLR0915 - one loop, compiled
                 observed[arm] += 1
                 if not impute:
                     counts[arm] += 1
-                    stale = True
+                    if moves < arms:
+                        moved[moves] = arm
+                    moves += 1
                 if not count_pending:
                     tracked[arm] += 1
         while change < len(changes) and changes[change, 0] == ask:
@@ -161,9 +177,24 @@ def simulate(  # noqa: ANN201, C901, PLR0912, PLR0915 - one loop, compiled
             leaders[look] = _leader(sums, counts, observed, active)
             look += 1
         size = len(members)
+        if moves and not stale and found == arms and size == arms and moves <= MOVES_EXCHANGED and exchanged < REFRESHED_AFTER:
+            for move in range(moves):
+                arm = moved[move]
+                gap = best - sums[arm] / counts[arm]
+                if gaps[arm] <= 0.0 or gap <= 0.0:
+                    stale = True
+                    break
+                _replace_gap(gaps, costs, arms, arm, gap)
+                exchanged += 1
+            if not stale:
+                _targets(known, gaps, costs, found, size, targets)
+        elif moves:
+            stale = True
+        moves = 0
         if stale:
-            targets_of(sums, counts, members, targets)
-            stale = False
+            found, best = _all_costs(sums, counts, members, known, gaps, costs)
+            _targets(known, gaps, costs, found, size, targets)
+            stale, exchanged = False, 0
         total = 0
         for index in range(size):
             total += tracked[members[index]]
@@ -207,7 +238,9 @@ def simulate(  # noqa: ANN201, C901, PLR0912, PLR0915 - one loop, compiled
             tracked[chosen] += 1
         if impute:
             counts[chosen] += 1
-            stale = True
+            if moves < arms:
+                moved[moves] = chosen
+            moves += 1
         due = ask + 1 + late
         if late >= 0 and due <= horizon:
             next_due[ask] = first_due[due]
@@ -219,10 +252,8 @@ def simulate(  # noqa: ANN201, C901, PLR0912, PLR0915 - one loop, compiled
             continue
         if silence == DROP and window > 0 and draw + 1 + window <= horizon:
             continue
-        if impute:
-            sums[drawn[draw]] += reward[draw]
-        else:
-            sums[drawn[draw]] += reward[draw]
+        sums[drawn[draw]] += reward[draw]
+        if not impute:
             counts[drawn[draw]] += 1
         observed[drawn[draw]] += 1
     leaders[len(looks)] = _leader(sums, counts, observed, active)
