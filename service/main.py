@@ -15,6 +15,7 @@ from service.application.writer import Writer
 from service.settings import Settings
 from service.storage.database import Database
 from service.web import problems
+from service.web.front import HotRoutes
 from service.web.request_id import RequestIdMiddleware
 from service.web.routes import assignments, experiments, operations, recommendation, rewards
 
@@ -55,6 +56,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         app.include_router(module.router)
     app.add_middleware(RequestIdMiddleware)
     return app
+
+
+def create_server() -> HotRoutes:
+    """What uvicorn runs: the hot routes in front of the application."""
+    app = create_app()
+    return HotRoutes(app, app.state)
 
 
 def _operation_id(route: APIRoute) -> str:
