@@ -174,7 +174,8 @@ async def experiments_to_conclude(connection: AsyncConnection) -> dict[str, int]
     wanted = select(experiments.c.key, experiments.c.version).where(
         experiments.c.conclude_when.is_not(None), experiments.c.status.in_(("running", "paused"))
     )
-    return dict(await connection.execute(wanted))
+    found = await connection.execute(wanted)
+    return {row.key: row.version for row in found}
 
 
 async def count_events(connection: AsyncConnection, experiment_id: int) -> int:
