@@ -26,6 +26,7 @@ from service.domain import (
     Json,
     ObservationRecord,
     Progress,
+    Snapshot,
     StoredReply,
 )
 from service.policy.base import Evidence
@@ -40,6 +41,10 @@ if TYPE_CHECKING:
     from service.policy.base import Floats
 
 _MICROSECONDS = 1_000_000
+# How many snapshots an experiment keeps: fewer when each is large, because it has many arms.
+_MOST_SNAPSHOTS = 512
+_LEAST_SNAPSHOTS = 64
+_MOST_SNAPSHOT_ENTRIES = 500_000
 _PENDING = AssignmentState("pending", None, closed=True)
 _PENDING_OPEN = AssignmentState("pending", None, closed=False)
 _token = SystemRandom().getrandbits
@@ -67,7 +72,8 @@ class Ledger:
         self.draws = progress.draws
         self.epoch = progress.epoch
         self._batch, self._plan_cursor, self._plan_averaged = progress.batch, progress.plan_cursor, progress.plan_averaged
-        self._may_expire = progress.may_expire
+        self._may_expire, self._observed = progress.may_expire, progress.observed
+        self._snapshot_at, self._snapshot_stride = progress.snapshot_at, progress.snapshot_stride
         for record in moved:
             if record.arm.position == len(self.arms):
                 self.arms.append(record.arm)
@@ -93,6 +99,9 @@ class Ledger:
             plan_cursor=self._plan_cursor,
             plan_averaged=self._plan_averaged,
             may_expire=self._may_expire,
+            observed=self._observed,
+            snapshot_at=self._snapshot_at,
+            snapshot_stride=self._snapshot_stride,
         )
 
     def position_of(self, key: str) -> int | None:
@@ -199,6 +208,7 @@ class Ledger:
         state = AssignmentState("rewarded", reward, closed=True)
         event = self._record("observation", now, arm=position, epoch=self.epoch, after=state)
         self._count(position, None, state, None, in_epoch=True)
+        self._observed = True
         if name is not None:
             record = ObservationRecord(name, position, reward, event.sequence)
             self.found.observations[name] = record
@@ -260,6 +270,7 @@ class Ledger:
             return None
         fresh = set(self._drawn) if self._moved else ()
         moved = [draw for draw in self._moved if draw not in fresh]
+        snapshots, thin_by = self._take_snapshot()
         changes = Changes(
             progress=self.progress,
             arms=self.records(sorted(self._touched.difference(self._added))),
@@ -272,9 +283,44 @@ class Ledger:
             observations=self._observations,
             replies=self._replies,
             settings_changed=self._settings_changed,
+            snapshots=snapshots,
+            thin_by=thin_by,
         )
         self._clear_changes()
         return changes
+
+    def snapshot(self) -> Snapshot:
+        """The statistics as they are now, for the course of the experiment."""
+        targets = np.zeros(len(self.arms))
+        targets[self.positions] = self.targets()
+        matured = [one.matured for one in self.statistics]
+        return Snapshot(
+            sequence=self.version,
+            at=self.as_of,
+            draws=[one.draws for one in self.statistics],
+            observations=[one.observed.count for one in self.statistics],
+            means=[one.shown_mean() for one in self.statistics],
+            matured=[one.count for one in matured],
+            matured_means=[one.mean() for one in matured],
+            matured_variances=[one.variance() for one in matured],
+            targets=targets.tolist(),
+            active=[arm.active for arm in self.arms],
+        )
+
+    def _take_snapshot(self) -> tuple[list[Snapshot], int | None]:
+        """A snapshot for every stride of the sequence; when there are too many, every second one goes and the stride doubles.
+
+        Replay does not come here: the course is for people to look at, no decision reads it.
+        """
+        stride = max(self._snapshot_stride, len(self.arms))
+        if self.version // stride == self._snapshot_at // stride:
+            return [], None
+        self._snapshot_at = self.version
+        thin_by = None
+        if self.version // stride >= max(_LEAST_SNAPSHOTS, min(_MOST_SNAPSHOTS, _MOST_SNAPSHOT_ENTRIES // len(self.arms))):
+            thin_by = stride
+            self._snapshot_stride = 2 * stride
+        return [self.snapshot()], thin_by
 
     # -- how it is kept -----------------------------------------------------------------------------------------
 

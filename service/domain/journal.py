@@ -69,6 +69,23 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The statistics at one point of the course: what the history charts are drawn from. One list entry per arm."""
+
+    sequence: int
+    at: int
+    draws: list[int]
+    observations: list[int]
+    means: list[float | None]
+    """As the recommendation shows them."""
+    matured: list[int]
+    matured_means: list[float | None]
+    matured_variances: list[float | None]
+    targets: list[float]
+    active: list[bool]
+
+
+@dataclass(frozen=True, slots=True)
 class ObservationRecord:
     """A named observation: its id takes effect once."""
 
@@ -106,3 +123,6 @@ class Changes:
     observations: list[ObservationRecord] = field(default_factory=list)
     replies: list[StoredReply] = field(default_factory=list)
     settings_changed: bool = False
+    snapshots: list[Snapshot] = field(default_factory=list)
+    thin_by: int | None = None
+    """The stride of the snapshots so far: every second one goes."""

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from service.domain import ArmRecord, Assignment, Changes, ObservationRecord, Progress, StoredReply
 from service.storage import records
-from service.storage.groups import insert_into, query_by, update_of
-from service.storage.tables import arms, assignments, batches, events, experiments, observations, replies
+from service.storage.groups import Write, insert_into, query_by, update_of
+from service.storage.tables import arms, assignments, batches, events, experiments, observations, replies, snapshots
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from service.storage.groups import Group, Query, Write
+    from service.storage.groups import Group, Query
 
 # A backlog of expiries is worked off in chunks, so that asks and tells get their turn in between.
 DUE_AT_ONCE = 2_000
@@ -132,6 +132,8 @@ async def write(group: Group, changed: Iterable[Changes]) -> None:
     add(_INSERT_BATCHES, [records.batch_row(e, batch) for e, batch in of_each("batches")])
     add(_INSERT_OBSERVATIONS, [records.observation_row(e, named) for e, named in of_each("observations")])
     add(_INSERT_REPLIES, [records.reply_row(e, reply) for e, reply in of_each("replies")])
+    add(_INSERT_SNAPSHOTS, [records.snapshot_row(e, snapshot) for e, snapshot in of_each("snapshots")])
+    add(_THIN_SNAPSHOTS, [(one.progress.experiment.id, one.thin_by) for one in changed if one.thin_by is not None])
     versions = {one.progress.experiment.id: one.progress.version for one in changed}
     add(_INSERT_ARMS, [records.arm_row(e, arm, versions[e]) for e, arm in of_each("new_arms")])
     add(_COUNT, [records.arm_count_row(e, arm, versions[e]) for e, arm in of_each("arms")])
@@ -181,6 +183,13 @@ _INSERT_ARMS = insert_into(arms)
 _INSERT_BATCHES = insert_into(batches)
 _INSERT_OBSERVATIONS = insert_into(observations)
 _INSERT_REPLIES = insert_into(replies)
+_INSERT_SNAPSHOTS = insert_into(snapshots)
+_THIN_SNAPSHOTS = Write(
+    ("experiment_id", "stride"),
+    postgres="DELETE FROM snapshots t USING unnest($1::bigint[], $2::bigint[]) AS v(e, stride) "
+    "WHERE t.experiment_id = v.e AND (t.sequence / v.stride) % 2 = 1",
+    sqlite="DELETE FROM snapshots WHERE experiment_id = ? AND (sequence / ?) % 2 = 1",
+)
 _MOVE = update_of(assignments, ("experiment_id", "draw"), records.ASSIGNMENT_STATE)
 _COUNT = update_of(arms, ("experiment_id", "position"), records.ARM_COUNTS)
 _REDEFINE = update_of(arms, ("experiment_id", "position"), records.ARM_DEFINITION)

@@ -6,6 +6,7 @@ Rows are tuples in the order of the table's columns; for updates, the values in 
 from __future__ import annotations
 
 import json
+import zlib
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
@@ -24,6 +25,7 @@ from service.domain import (
     PolicySpec,
     Progress,
     RewardSpec,
+    Snapshot,
     StoredReply,
 )
 from service.exact import ExactSum, Moments
@@ -52,7 +54,19 @@ SETTINGS = (
     "status",
     "concluded_arm",
 )
-PROGRESS = ("version", "as_of", "draws", "epoch", "batch", "plan_cursor", "plan_averaged", "may_expire")
+PROGRESS = (
+    "version",
+    "as_of",
+    "draws",
+    "epoch",
+    "batch",
+    "plan_cursor",
+    "plan_averaged",
+    "may_expire",
+    "observed",
+    "snapshot_at",
+    "snapshot_stride",
+)
 ARM_DEFINITION = ("name", "value", "min_share", "status")
 ARM_COUNTS = (
     "changed",
@@ -68,6 +82,9 @@ ARM_COUNTS = (
     "matured",
     "matured_sum",
     "matured_squares",
+    "earlier",
+    "earlier_sum",
+    "earlier_squares",
     "planned",
     "plan_left",
     "plan_weight_sum",
@@ -100,6 +117,9 @@ def _progress(progress: Progress) -> Row:
         progress.plan_cursor,
         progress.plan_averaged,
         progress.may_expire,
+        progress.observed,
+        progress.snapshot_at,
+        progress.snapshot_stride,
     )
 
 
@@ -149,6 +169,9 @@ def progress_from(row: RowMapping) -> Progress:
         plan_cursor=row["plan_cursor"],
         plan_averaged=row["plan_averaged"],
         may_expire=bool(row["may_expire"]),
+        observed=bool(row["observed"]),
+        snapshot_at=row["snapshot_at"],
+        snapshot_stride=row["snapshot_stride"],
     )
 
 
@@ -184,6 +207,9 @@ def _counts(counted: ArmStatistics, changed: int) -> Row:
         counted.matured.count,
         str(counted.matured.total),
         str(counted.matured.squares),
+        counted.earlier.count,
+        str(counted.earlier.total),
+        str(counted.earlier.squares),
         counted.planned,
         counted.plan_left,
         counted.plan_weight_sum,
@@ -209,6 +235,7 @@ def arm_from(row: RowMapping) -> ArmRecord:
             observed=_moments(row["observations"], row["reward_sum"], row["reward_squares"]),
             imputed=_moments(row["imputed"], row["imputed_sum"], row["imputed_squares"]),
             matured=_moments(row["matured"], row["matured_sum"], row["matured_squares"]),
+            earlier=_moments(row["earlier"], row["earlier_sum"], row["earlier_squares"]),
             planned=row["planned"],
             plan_left=row["plan_left"],
             plan_weight_sum=row["plan_weight_sum"],
@@ -325,6 +352,17 @@ def batch_from(row: RowMapping) -> Batch:
         positions=tuple(json.loads(row["positions"])),
         counts=tuple(json.loads(row["counts"])),
     )
+
+
+def snapshot_row(experiment_id: int, snapshot: Snapshot) -> Row:
+    """A whole snapshots row."""
+    body = {name: value for name, value in asdict(snapshot).items() if name not in ("sequence", "at")}
+    return (experiment_id, snapshot.sequence, snapshot.at, zlib.compress(to_json(body).encode()))
+
+
+def snapshot_from(row: RowMapping) -> Snapshot:
+    """A snapshots row."""
+    return Snapshot(sequence=row["sequence"], at=row["at"], **json.loads(zlib.decompress(row["body"])))
 
 
 def observation_row(experiment_id: int, named: ObservationRecord) -> Row:
