@@ -85,16 +85,20 @@ def _real_exceeds(high: Samples, low: Samples, goals: Floats) -> Bools:
 
 
 def _bounded_exceeds(high: Samples, low: Samples, goals: Floats) -> Bools:
-    """`low` is read from the upper end, where "its mean is below m" is "its mirrored mean is above 1 - m"."""
+    """`low` is read from the upper end, where "its mean is below m" is "its mirrored mean is above 1 - m".
+
+    Bets that are best at the middle; but no higher than needed for the goal alone, so as not to lose much near the own mean.
+    """
     middle = _between(high, low)
     low = bounded.mirrored(low)
-    high_bets, low_bets = bounded.bets_for(high, middle), bounded.bets_for(low, 1.0 - middle)
+    high_bets = bounded.bets_for(high, np.maximum(middle, bounded.likely_lower_bounds(high, goals)))
+    low_bets = bounded.bets_for(low, np.maximum(1.0 - middle, bounded.likely_lower_bounds(low, goals)))
 
     def falling(rows: Ints, candidates: Floats) -> Floats:
-        return bounded.log_wealth(high.pick((rows, None)), high_bets[rows, None], candidates)
+        return bounded.log_wealth(high.pick((rows, None)), high_bets[:, rows, None], candidates)
 
     def rising(rows: Ints, candidates: Floats) -> Floats:
-        return bounded.log_wealth(low.pick((rows, None)), low_bets[rows, None], 1.0 - candidates)
+        return bounded.log_wealth(low.pick((rows, None)), low_bets[:, rows, None], 1.0 - candidates)
 
     return least_sum_attains(falling, rising, left=1.0 - low.means, right=high.means, middle=middle, goals=goals)
 

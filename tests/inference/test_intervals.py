@@ -83,7 +83,7 @@ def test_bounded_bounds_lie_where_the_whole_mixture_nearly_reaches_the_level() -
     for mean, deviation in [(0.5, 0.5), (0.5, 0.1), (0.05, 0.1), (0.97, 0.02)]:
         samples = Samples(counts, np.full(4, mean), counts * deviation**2)
         lower, upper = bounded_rewards.bounds(samples, np.full(4, LEVEL))
-        everything = np.broadcast_to(bounded_rewards.BETS, (4, len(bounded_rewards.BETS)))
+        everything = bounded_rewards.BETS[:, None]
         below = bounded_rewards.log_wealth(samples, everything, lower)
         above = bounded_rewards.log_wealth(bounded_rewards.mirrored(samples), everything, 1.0 - upper)
         goal = np.log(2.0 / LEVEL)

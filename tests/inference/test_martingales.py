@@ -18,7 +18,7 @@ ALL_BETS = bounded.BETS
 
 def wealth(samples: Samples, candidates: Floats) -> Floats:
     """The whole mixture of bets."""
-    return np.exp(bounded.log_wealth(samples, np.broadcast_to(ALL_BETS, (*candidates.shape, len(ALL_BETS))), candidates))
+    return np.exp(bounded.log_wealth(samples, ALL_BETS[:, None], candidates))
 
 
 @pytest.mark.parametrize("mean", [0.01, 0.3, 0.5, 0.99])
@@ -58,7 +58,7 @@ def test_bounded_wealth_falls_towards_the_sample_mean(
     candidates = np.sort(np.array(shares)) * mean
     filled = np.full(len(candidates), 1.0)
     samples = Samples(rewards * filled, mean * filled, rewards * spread**2 * mean * (1 - mean) * filled)
-    log_wealth = bounded.log_wealth(samples, np.full((len(candidates), 1), bet), candidates)
+    log_wealth = bounded.log_wealth(samples, np.full((1, len(candidates)), bet), candidates)
     finite = np.where(np.isfinite(log_wealth), log_wealth, -1e300)
     assert (np.diff(finite) <= 1e-9 * (1.0 + np.abs(finite[1:]))).all()
 
