@@ -78,7 +78,7 @@ def bets_for(samples: Samples, candidates: Floats) -> Floats:
 
 
 def log_wealth(samples: Samples, bets: Floats, candidates: Floats) -> Floats:
-    """Log of the average W_k(m) over all bets, only the given ones (first axis) added up: evidence for a mean above the candidate."""
+    """Log of the average W_k(m) over all bets, only the given ones (first axis) added up: evidence for a mean above m."""
     excess = samples.means - candidates
     variation = samples.squares + samples.counts * excess * excess + _TINY
     stakes = bets * candidates
@@ -93,7 +93,8 @@ def log_wealth(samples: Samples, bets: Floats, candidates: Floats) -> Floats:
         exponents *= bets
         np.minimum(exponents, _ENOUGH, out=exponents)
         np.maximum(exponents, -_ENOUGH, out=exponents)
-        return np.log(np.exp(exponents, out=exponents).sum(axis=0)) - _LOG_BETS
+        log_average: Floats = np.log(np.exp(exponents, out=exponents).sum(axis=0)) - _LOG_BETS
+    return log_average
 
 
 def bounds(samples: Samples, levels: Floats) -> tuple[Floats, Floats]:
