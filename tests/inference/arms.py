@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from service.domain import RewardSpec
 from service.exact import Moments
 from service.inference.samples import Floats, Ints
+
+# The first call of numpy or scipy functions is slow, and so is a busy machine: neither is a failure.
+unhurried = settings(deadline=None)
 
 BINARY = RewardSpec("binary")
 REAL = RewardSpec("real")

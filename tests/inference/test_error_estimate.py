@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from service.domain import RewardSpec
 from service.inference.error_estimate import error_estimate
-from tests.inference.arms import BINARY, REAL, Arms, arms_of, rewards_between
+from tests.inference.arms import BINARY, REAL, Arms, arms_of, rewards_between, unhurried
 
 
 def estimate(reward: RewardSpec, arms: Arms, leader: int, active: list[bool] | None = None) -> float | None:
@@ -69,6 +69,7 @@ def test_where_smaller_is_better_the_lead_is_turned_round() -> None:
     assert estimate(REAL, up, 0) == estimate(RewardSpec("real", "minimize"), down, 0)
 
 
+@unhurried
 @given(rewards=st.lists(rewards_between(-1e100, 1e100).filter(lambda sequence: len(sequence) > 1), min_size=1, max_size=5))
 def test_it_is_a_probability_for_rewards_of_any_size(rewards: list[list[float]]) -> None:
     """No NaN, no warning, from 0 to (K - 1)/K."""

@@ -12,7 +12,7 @@ from service.inference import binary, real
 from service.inference import bounded as bounded_rewards
 from service.inference.intervals import METHODS, confidence_intervals
 from service.inference.samples import Floats, Samples
-from tests.inference.arms import BINARY, REAL, Arms, arms_of, binary_rewards, bounded, rewards_between
+from tests.inference.arms import BINARY, REAL, Arms, arms_of, binary_rewards, bounded, rewards_between, unhurried
 
 LEVEL = 0.005
 WIDE = bounded(-3.0, 1e15)
@@ -35,18 +35,21 @@ def test_without_rewards_every_possible_mean_remains(reward: RewardSpec, possibl
     assert (lower.tolist(), upper.tolist()) == ([possible[0]] * 2, [possible[1]] * 2)
 
 
+@unhurried
 @given(rewards=st.lists(binary_rewards(), min_size=1, max_size=5), level=st.floats(1e-12, 0.5))
 def test_binary_intervals_hold_their_mean_and_stay_in_the_unit_interval(rewards: list[list[float]], level: float) -> None:
     """0 <= lower <= mean <= upper <= 1 whatever the rewards."""
     _assert_sound(BINARY, arms_of(*rewards), level, 0.0, 1.0)
 
 
+@unhurried
 @given(rewards=st.lists(rewards_between(-3.0, 1e15), min_size=1, max_size=5), level=st.floats(1e-12, 0.5))
 def test_bounded_intervals_hold_their_mean_and_stay_in_bounds(rewards: list[list[float]], level: float) -> None:
     """Minimum <= lower <= mean <= upper <= maximum, on a scale of 1e15 and with rewards at the bounds."""
     _assert_sound(WIDE, arms_of(*rewards), level, -3.0, 1e15)
 
 
+@unhurried
 @given(rewards=st.lists(rewards_between(-1e100, 1e100), min_size=1, max_size=5), level=st.floats(1e-12, 0.5))
 def test_real_intervals_hold_their_mean(rewards: list[list[float]], level: float) -> None:
     """Lower <= mean <= upper for rewards of any allowed size."""
@@ -126,6 +129,7 @@ def test_large_offsets_do_not_cost_precision() -> None:
         np.testing.assert_allclose(far_high - far_low, high - low, atol=0.5)
 
 
+@unhurried
 @given(rewards=rewards_between(0.0, 1.0), scale=st.floats(0.01, 100.0), shift=st.floats(-100.0, 100.0))
 def test_bounded_intervals_move_with_their_scale(rewards: list[float], scale: float, shift: float) -> None:
     """The unit of the rewards does not matter."""

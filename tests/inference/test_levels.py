@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.inference.levels import arm_levels, pair_levels, spending
+from tests.inference.arms import unhurried
 
 
 def test_first_arms_share_nine_tenths_and_later_arms_the_rest() -> None:
@@ -16,6 +17,7 @@ def test_first_arms_share_nine_tenths_and_later_arms_the_rest() -> None:
     assert levels.tolist() == pytest.approx([0.015, 0.015, 0.015, 0.0025, 0.1 * 0.05 / 6])
 
 
+@unhurried
 @given(first=st.integers(1, 50), later=st.integers(0, 50), alpha=st.floats(1e-4, 0.5))
 def test_shares_never_change_and_never_exceed_alpha(first: int, later: int, alpha: float) -> None:
     """Adding an arm leaves all other shares as they were."""

@@ -12,6 +12,7 @@ from scipy.stats import t as student  # type: ignore[import-untyped] # likewise
 
 from service.inference import binary, bounded, real
 from service.inference.samples import Floats, Samples
+from tests.inference.arms import unhurried
 
 ALL_BETS = bounded.BETS
 
@@ -31,6 +32,7 @@ def test_binary_evidence_is_worth_exactly_one_under_the_true_mean(mean: float) -
     assert float(probability @ evidence) == pytest.approx(1.0)
 
 
+@unhurried
 @given(mean=st.floats(0.01, 0.99), low=st.floats(0.0, 1.0), high=st.floats(0.0, 1.0), rewards=st.integers(1, 12))
 def test_bounded_wealth_is_worth_at_most_one_under_the_true_mean(mean: float, low: float, high: float, rewards: int) -> None:
     """For rewards of two values around the mean, the least favourable ones, over all outcomes."""
@@ -44,6 +46,7 @@ def test_bounded_wealth_is_worth_at_most_one_under_the_true_mean(mean: float, lo
     assert float(probability @ wealth(samples, np.full(len(highs), mean))) <= 1.0 + 1e-9
 
 
+@unhurried
 @given(
     mean=st.floats(0.0, 1.0),
     rewards=st.floats(1.0, 1e7),
@@ -73,6 +76,7 @@ def test_bets_left_out_only_lower_the_wealth() -> None:
     assert (chosen >= 0.5 * whole).all()
 
 
+@unhurried
 @given(reward=st.floats(-1e9, 1e9), candidate=st.floats(-1e9, 1e9))
 def test_the_t_mixture_says_nothing_after_one_reward(reward: float, candidate: float) -> None:
     """One reward has no spread; the evidence starts at one, so nothing can be lost by looking from the start."""
@@ -80,6 +84,7 @@ def test_the_t_mixture_says_nothing_after_one_reward(reward: float, candidate: f
     assert np.isneginf(real.log_evidence(one, np.array([candidate])))[0]
 
 
+@unhurried
 @given(shift=st.floats(-1e3, 1e3), scale=st.floats(1e-3, 1e3), distance=st.floats(-5.0, 5.0))
 def test_the_t_mixture_knows_no_unit(shift: float, scale: float, distance: float) -> None:
     """Shifting and stretching rewards and candidate together changes nothing."""

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from service.domain import RewardSpec
 from service.inference import binary, real
+from service.inference import bounded as bounded_rewards
 from service.inference.levels import pair_levels
-from service.inference.pairs import independent_product_goal
+from service.inference.pairs import evidence_ceiling, independent_product_goal
 from service.inference.samples import Samples
 from service.inference.separation import separated
-from tests.inference.arms import BINARY, REAL, Arms, arms_of, bounded, rewards_between
+from tests.inference.arms import BINARY, REAL, Arms, arms_of, bounded, rewards_between, unhurried
 
 KINDS = [BINARY, bounded(), REAL]
 MIXED = [0.0, 1.0, 1.0, 1.0]
@@ -88,6 +89,7 @@ def test_the_level_is_the_leaders_share_and_later_rivals_cost_more() -> None:
     assert one_disabled[0] == pytest.approx(0.0225 * 0.9 * 0.05)
 
 
+@unhurried
 @given(first=rewards_between(-5.0, 5.0), second=rewards_between(-5.0, 5.0), alpha=st.floats(0.01, 0.5))
 def test_separation_agrees_with_a_fine_grid_of_common_means(first: list[float], second: list[float], alpha: float) -> None:
     """If it says yes, no common mean on a fine grid has less evidence against it than asked."""
@@ -115,3 +117,26 @@ def test_the_goal_for_a_product_of_independent_evidence_solves_its_equation() ->
     goals = -np.log(np.array([0.05, 1e-6, 1e-12]))
     log_z = independent_product_goal(goals)
     np.testing.assert_allclose((1 + log_z) * np.exp(-log_z), np.exp(-goals), rtol=1e-9)
+
+
+@unhurried
+@given(
+    counts=st.tuples(st.integers(2, 10**6), st.integers(2, 10**6)),
+    means=st.tuples(st.floats(0.01, 0.99), st.floats(0.01, 0.99)),
+    spreads=st.tuples(st.floats(0.001, 1.0), st.floats(0.001, 1.0)),
+)
+def test_the_cheap_first_look_never_rules_out_a_pair_that_could_be_shown(
+    counts: tuple[int, int], means: tuple[float, float], spreads: tuple[float, float]
+) -> None:
+    """The least evidence on a grid of common means does not exceed the ceiling, for real and for bounded rewards."""
+    low, high = (
+        Samples(np.array([float(count)]), np.array([mean]), np.array([count * spread * mean * (1 - mean)]))
+        for mean, count, spread in sorted(zip(means, counts, spreads, strict=True))
+    )
+    grid = np.linspace(low.means[0], high.means[0], 4001)
+    ceiling = evidence_ceiling(high, low)[0] * 1.001 + 1e-6
+    assert np.min(real.log_evidence(high, grid) + real.log_evidence(low, grid)) <= ceiling
+    bets = bounded_rewards.BETS[:, None]
+    above = bounded_rewards.log_wealth(high, bets, grid)
+    below = bounded_rewards.log_wealth(bounded_rewards.mirrored(low), bets, 1.0 - grid)
+    assert np.min(above + below) <= ceiling
