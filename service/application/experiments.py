@@ -185,8 +185,7 @@ class AddArm(_Change):
         added = 1 + max(arm.added for arm in ledger.arms)
         arm = replace(self.arm, position=len(ledger.arms), added=added)
         check_arms([*ledger.arms, arm])
-        details = specs.created_details(ledger.experiment, [arm])
-        ledger.add_arm(arm, {"arm": details["arms"][0]}, now)  # type: ignore[index]
+        ledger.add_arm(arm, specs.arm_details(arm), now)
         return ledger.records([arm.position])[0]
 
 

@@ -215,6 +215,17 @@ class Ledger:
         self.found.replies[reply.route, reply.key] = reply
         self._replies.append(reply)
 
+    def last_event(self) -> Event:
+        """The event that was recorded last."""
+        return self._events[-1]
+
+    def forget_changes(self) -> list[Batch]:
+        """Drop the record of changes, as replay does; the batches that were planned meanwhile."""
+        planned = self._batches
+        self._clear_changes()
+        self.found = Found()
+        return planned
+
     def hand_over(self) -> Changes | None:
         """All changes since the last time, to be written; None if there are none."""
         if not self._events and not self._replies:

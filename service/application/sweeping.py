@@ -48,7 +48,7 @@ class Sweep:
         """How many were settled."""
         if ledger.experiment.status == "archived":
             return 0
-        expired = matured = 0
+        expired = 0
         for draw in ledger.found.due:
             assignment = ledger.found.assignments[draw]
             if assignment.due_at is None or assignment.due_at > self.due_by:
@@ -58,9 +58,8 @@ class Sweep:
                 expired += 1
             else:
                 ledger.move(assignment, "maturity", "rewarded", assignment.state.reward, now)
-                matured += 1
         if expired:
-            ledger.note("expiry_run", {"expired": expired, "matured": matured}, now)
+            ledger.note("expiry_run", {"expired": expired}, now)
         return len(ledger.found.due)
 
 

@@ -139,11 +139,11 @@ async def history(connection: AsyncConnection, experiment_id: int, *, by_assignm
         yield records.event_from(row)
 
 
-async def all_assignments(connection: AsyncConnection, experiment_id: int) -> AsyncIterator[Assignment]:
-    """Every assignment in draw order."""
+async def all_assignments(connection: AsyncConnection, experiment_id: int) -> AsyncIterator[tuple[Assignment, int | None]]:
+    """Every assignment in draw order, each with the time at which the sweep will look at it, as stored."""
     wanted = select(assignments).where(assignments.c.experiment_id == experiment_id).order_by(assignments.c.draw)
     async for row in _stream(connection, wanted):
-        yield records.assignment_from(row)
+        yield records.assignment_from(row), row["due_at"]
 
 
 async def all_batches(connection: AsyncConnection, experiment_id: int) -> AsyncIterator[Batch]:
