@@ -95,13 +95,14 @@ def serve(
         if value is not None:
             os.environ[f"BESTARM_{name.upper()}"] = str(value)
     uvicorn.run(
-        "service.main:create_app",
+        "service.main:create_server",
         factory=True,
         host=settings.host,
         port=settings.port,
         workers=settings.workers,
         log_level=settings.log_level,
         access_log=False,
+        proxy_headers=False,  # nothing here looks at the client's address
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+import structlog
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
@@ -15,11 +16,14 @@ from service.application.writer import Writer
 from service.settings import Settings
 from service.storage.database import Database
 from service.web import problems
-from service.web.request_id import RequestIdMiddleware
+from service.web.front import HotRoutes
+from service.web.request_id import RequestIdMiddleware, current_request_id
 from service.web.routes import assignments, experiments, operations, recommendation, rewards
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    from structlog.typing import EventDict
 
 _ABOUT = "Live adaptive experiments: ask which arm to show, tell what happened, look which arm is best and how sure that is."
 
@@ -55,6 +59,26 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         app.include_router(module.router)
     app.add_middleware(RequestIdMiddleware)
     return app
+
+
+def create_server() -> HotRoutes:
+    """What uvicorn runs: the hot routes in front of the application, and logs as JSON lines."""
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            _add_request_id,
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ]
+    )
+    app = create_app()
+    return HotRoutes(app, app.state)
+
+
+def _add_request_id(_logger: object, _method: str, entry: EventDict) -> EventDict:
+    request_id = current_request_id()
+    return {**entry, "request_id": request_id} if request_id else entry
 
 
 def _operation_id(route: APIRoute) -> str:

@@ -22,7 +22,7 @@ from service.errors import (
     LastActiveArm,
     NoRecommendation,
 )
-from service.storage import creating, journal, reading
+from service.storage import creating, reading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,7 +78,7 @@ async def create(context: Context, experiment: Experiment, arms: Sequence[Arm], 
     members = [ArmRecord(arm, ArmStatistics()) for arm in arms]
     try:
         async with context.database.writing() as connection:
-            stored = await journal.find_reply(connection, 0, once.route, once.key) if once.key is not None else None
+            stored = await creating.find_reply(connection, once.route, once.key) if once.key is not None else None
             if stored:
                 return once.repeat(stored)
             await creating.insert_experiment(
@@ -88,7 +88,7 @@ async def create(context: Context, experiment: Experiment, arms: Sequence[Arm], 
         # A retry that ran beside the first request finds the key taken, and then the first one's answer.
         if once.key is not None:
             async with context.database.reading() as connection:
-                stored = await journal.find_reply(connection, 0, once.route, once.key)
+                stored = await creating.find_reply(connection, once.route, once.key)
             if stored:
                 return once.repeat(stored)
         raise
@@ -114,7 +114,7 @@ class _Change:
     def weight(self) -> int:
         return 1
 
-    def want(self, wanted: Wanted) -> None:
+    def want(self, wanted: Wanted, ledger: Ledger) -> None:
         """Nothing."""
 
 

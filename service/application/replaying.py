@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import msgspec
+from msgspec.structs import replace
 
 from service.application import specs
 from service.application.ledger import Ledger
-from service.domain import ArmRecord, ArmStatistics, Assignment, AssignmentState, Event, Progress
+from service.domain import ArmRecord, ArmStatistics, Assignment, Event, Progress
 from service.storage import reading
 
 if TYPE_CHECKING:
@@ -88,8 +91,8 @@ class _Sequence:
             await self._observations.advance()
             return
         ledger = self._ledger
-        if event.sequence != ledger.progress.version + 1:
-            raise Different(f"Event {ledger.progress.version + 1} is missing: event {event.sequence} follows.")
+        if event.sequence != ledger.version + 1:
+            raise Different(f"Event {ledger.version + 1} is missing: event {event.sequence} follows.")
         self._check_run(event)
         try:
             self._repeat(ledger, event)
@@ -97,7 +100,7 @@ class _Sequence:
             raise Different(f"Event {event.sequence} ({event.kind}) cannot be repeated: {unreadable!r}.") from unreadable
         _compare(f"Event {event.sequence} ({event.kind})", _plain(event), _plain(ledger.last_event()))
         for planned in ledger.forget_changes():
-            _compare(f"Batch {planned.number}", _plain(self._batches.next), asdict(planned))
+            _compare(f"Batch {planned.number}", _plain(self._batches.next), _plain(planned))
             await self._batches.advance()
         if event.kind == "observation":
             await self._check_observation(event)
@@ -183,13 +186,15 @@ class _Sequence:
         if ledger is None:
             raise Different("There is no history.")
         for left, what in ((self._batches.next, "Batch"), (self._observations.next, "Observation")):
-            if left is not None and left.sequence <= ledger.progress.version:
+            if left is not None and left.sequence <= ledger.version:
                 raise Different(f"{what} {_plain(left)} has no event in the history.")
-        _compare("The experiment", _plain(self._stored), _plain(ledger.progress))
+        # The snapshots are for people to look at and no part of the history.
+        again = replace(ledger.progress, snapshot_at=self._stored.snapshot_at, snapshot_stride=self._stored.snapshot_stride)
+        _compare("The experiment", _plain(self._stored), _plain(again))
         if len(self._records) != len(ledger.arms):
             raise Different(f"There are {len(self._records)} arms stored, but {len(ledger.arms)} in the history.")
-        for record, again in zip(self._records, ledger.records(range(len(ledger.arms))), strict=True):
-            _compare(f"Arm {record.arm.key!r}", _plain(record), _plain(again))
+        for record, recounted in zip(self._records, ledger.records(range(len(ledger.arms))), strict=True):
+            _compare(f"Arm {record.arm.key!r}", _plain(record), _plain(recounted))
 
 
 async def _check_assignments(connection: Connection, beside: Connection, stored: Progress, report: Callable[[int], None]) -> None:
@@ -252,13 +257,8 @@ async def _close_chain(chain: Assignment | None, rows: _Ahead[tuple[Assignment, 
 
 
 def _plain(thing: object) -> dict[str, Any]:
-    """A dataclass as nested dictionaries; states by name."""
-    if thing is None:
-        return {}
-    if isinstance(thing, AssignmentState):
-        return thing._asdict()
-    plain: dict[str, Any] = asdict(thing)  # type: ignore[call-overload]
-    return {name: value._asdict() if isinstance(value, AssignmentState) else value for name, value in plain.items()}
+    """As nested dictionaries, to be compared field by field."""
+    return {} if thing is None else msgspec.to_builtins(thing)
 
 
 def _compare(what: str, stored: dict[str, Any], again: dict[str, Any], path: str = "") -> None:

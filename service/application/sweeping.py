@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from service.application.concluding import Concluder
 from service.application.writer import now_microseconds
 from service.errors import BestArmError
 from service.storage import creating, reading
+from service.storage.journal import DUE_AT_ONCE
 
 if TYPE_CHECKING:
     from service.application.context import Context
     from service.application.ledger import Ledger
     from service.storage.journal import Wanted
 
-# A backlog is worked off in chunks, so that asks and tells get their turn in between.
-_CHUNK = 2_000
 _REPLIES_KEPT_SECONDS = 48 * 3600
 _FORGET_EVERY_SECONDS = 600
 
@@ -38,11 +38,11 @@ class Sweep:
     @property
     def weight(self) -> int:
         """Counted as a full chunk, so that it does not make a group of asks long."""
-        return _CHUNK
+        return DUE_AT_ONCE
 
-    def want(self, wanted: Wanted) -> None:
+    def want(self, wanted: Wanted, ledger: Ledger) -> None:
         """The due assignments."""
-        wanted.due = (self.due_by, _CHUNK)
+        wanted.due_by = self.due_by
 
     def apply(self, ledger: Ledger, now: int) -> int:
         """How many were settled."""
@@ -71,6 +71,7 @@ class Sweeper:
         self._every = every_seconds
         self._task: asyncio.Task[None] | None = None
         self._forget_at = 0.0
+        self._concluder = Concluder(context)
 
     def start(self) -> None:
         """Begin."""
@@ -86,6 +87,7 @@ class Sweeper:
         while True:
             try:
                 await self.sweep()
+                await self._concluder.run()
             except BestArmError as trouble:
                 log.warning("the sweep could not run and will be tried again", reason=str(trouble))
             except Exception:
@@ -105,5 +107,5 @@ class Sweeper:
                 await creating.forget_replies(connection, due_by - _REPLIES_KEPT_SECONDS * 1_000_000)
 
     async def _settle(self, key: str, due_by: int) -> None:
-        while await self._context.writer.submit(key, Sweep(due_by)) == _CHUNK:
+        while await self._context.writer.submit(key, Sweep(due_by)) == DUE_AT_ONCE:
             pass

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+import msgspec
+
 from service.domain.assignment import Assignment, AssignmentState
 from service.domain.settings import Json
 from service.domain.statistics import ArmRecord, Progress
@@ -38,8 +40,7 @@ AUDITED: tuple[EventKind, ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(msgspec.Struct, frozen=True):
     """One change. Assignment events carry the state before and after, so that each can be checked on its own."""
 
     sequence: int
@@ -65,6 +66,23 @@ class Batch:
     """Of the draw that planned it."""
     positions: tuple[int, ...]
     counts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The statistics at one point of the course: what the history charts are drawn from. One list entry per arm."""
+
+    sequence: int
+    at: int
+    draws: list[int]
+    observations: list[int]
+    means: list[float | None]
+    """As the recommendation shows them."""
+    matured: list[int]
+    matured_means: list[float | None]
+    matured_variances: list[float | None]
+    targets: list[float]
+    active: list[bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +113,8 @@ class Changes:
 
     progress: Progress
     arms: list[ArmRecord] = field(default_factory=list)
+    redefined: list[ArmRecord] = field(default_factory=list)
+    """Those of them whose name, value, floor or status changed."""
     new_arms: list[ArmRecord] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     drawn: list[Assignment] = field(default_factory=list)
@@ -103,3 +123,6 @@ class Changes:
     observations: list[ObservationRecord] = field(default_factory=list)
     replies: list[StoredReply] = field(default_factory=list)
     settings_changed: bool = False
+    snapshots: list[Snapshot] = field(default_factory=list)
+    thin_by: int | None = None
+    """The stride of the snapshots so far: every second one goes."""

@@ -12,6 +12,7 @@ import msgspec
 if TYPE_CHECKING:
     from service.application.asks import Answer
     from service.application.experiments import Described
+    from service.application.history import Course, Point
     from service.application.recommending import Recommendation
     from service.application.tells import TellResult
     from service.domain import Arm, Assignment, Event, PolicySpec, RewardSpec
@@ -159,6 +160,39 @@ def recommendation_view(recommendation: Recommendation) -> dict[str, Any]:
                 "target_share": one.target_share,
             }
             for one in standings
+        ],
+    }
+
+
+def course_view(course: Course) -> dict[str, Any]:
+    """The course of an experiment."""
+    return {
+        "experiment": course.experiment.key,
+        "points": [_point_view(point, course.arms) for point in course.points],
+    }
+
+
+def _point_view(point: Point, arms: list[Arm]) -> dict[str, Any]:
+    snapshot, total = point.snapshot, sum(point.snapshot.draws)
+    return {
+        "version": snapshot.sequence,
+        "at": time_text(snapshot.at),
+        "arm": point.best.key if point.best else None,
+        "draws": total,
+        "observations": sum(snapshot.observations),
+        "error_estimate": point.certainty.error_estimate,
+        "separated": point.certainty.separated,
+        "arms": [
+            {
+                "arm": arms[place].key,
+                "draws": draws,
+                "observations": snapshot.observations[place],
+                "mean": snapshot.means[place],
+                "interval": point.certainty.intervals[place],
+                "share": draws / total if total else 0.0,
+                "target_share": snapshot.targets[place],
+            }
+            for place, draws in enumerate(snapshot.draws)
         ],
     }
 

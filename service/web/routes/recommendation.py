@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Response
+from fastapi import APIRouter, Header, Query, Response
 
 from service import __version__
-from service.application import looks, recommending
+from service.application import history, looks, recommending
 from service.web import schemas, views
 from service.web.body import StrictRoute
 from service.web.problems import documented
@@ -43,6 +43,12 @@ async def get_recommendation(context: ContextOf, key: str, if_none_match: Annota
     recommendation = await recommending.current(context, key)
     headers = {"ETag": etag_of(recommendation.progress.version), "Cache-Control": "no-cache"}
     return json_response(views.recommendation_view(recommendation), headers=headers)
+
+
+@router.get("/history", response_model=schemas.CourseOut, responses=documented(404, 422, 503))
+async def get_history(context: ContextOf, key: str, points: Annotated[int, Query(ge=2, le=1000)] = 200) -> Response:
+    """The course of the experiment, oldest first, thinned evenly to at most `points`; the last one is now."""
+    return json_response(views.course_view(await history.course(context, key, points)))
 
 
 @router.get("/events", response_model=schemas.EventPage, responses=documented(404, 422, 503))
