@@ -14,8 +14,8 @@ from service.policy.almost_tracking import AlmostTracking
 from service.policy.base import Bools, Evidence, Floats, Ints
 from service.policy.registry import make_policy
 from service.simulation.algorithms.catalogue import Contender, contender
-from service.simulation.environments import KINDS, Environment
-from service.simulation.runner import stream
+from service.simulation.environments import Environment
+from service.simulation.runner import stream, world_of
 
 
 @dataclass(slots=True)
@@ -54,7 +54,9 @@ def policy_of(chosen: Contender, seed: int) -> PolicySpec:
     )
 
 
-def play_production(environment: Environment, policy: str, draws: int, rng: np.random.Generator, seed: int) -> Ints:
+def play_production(
+    environment: Environment, policy: str, draws: int, rng: np.random.Generator, seed: int
+) -> Ints:
     """The arms that the production policy draws (fixed delay only)."""
     chosen = make_policy(policy_of(contender(policy), seed))
     tally = _Tally(
@@ -84,19 +86,17 @@ def _reward(environment: Environment, arm: int, rng: np.random.Generator) -> flo
     return float(mean + (2.0 * rng.random() - 1.0) * min(mean, 1.0 - mean))
 
 
-def play_compiled(environment: Environment, policy: str, draws: int, rng: np.random.Generator, seed: int) -> Ints:
+def play_compiled(
+    environment: Environment, policy: str, draws: int, rng: np.random.Generator, seed: int
+) -> Ints:
     """The arms that the compiled policy draws; the batches' remainders with the uniforms that production would use."""
-    from service.simulation.algorithms.traffic import World  # noqa: PLC0415 - loads numba, which only runs need
-
     chosen = contender(policy)
     parameters = chosen.parameters(environment.arms)
     if chosen.name.startswith("almost"):
         parameters = (*parameters[:-1], _remainder_uniforms(chosen, environment.arms, draws, seed))
-    world = World(
-        KINDS.index(environment.kind), environment.delay, environment.geometric, environment.loss
-    )
     trace = np.zeros(draws, np.int64)
     checkpoints, picks = np.array([draws], np.int64), np.zeros(1, np.int64)
+    world = world_of(environment, traced=True)
     chosen.play()(environment.array(), world, draws, checkpoints, picks, trace, rng, *parameters)
     return trace
 

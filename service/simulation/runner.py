@@ -78,16 +78,25 @@ def stream(seed: int, key: str, number: int) -> np.random.Generator:
     return np.random.Generator(np.random.SFC64(entropy))
 
 
-def play_block(block: Block) -> Counts:
-    """Errors at every checkpoint over the block's runs; an algorithm without a recommendation yet is in error."""
+def world_of(environment: Environment, *, traced: bool) -> World:
+    """The environment's traffic as the compiled code takes it."""
     from service.simulation.algorithms.traffic import World  # noqa: PLC0415 - loads numba, which only runs need
 
+    at_once = environment.delay == 0 and environment.loss == 0.0
+    plain = environment.kind == "gaussian" and at_once and not traced
+    return World(
+        KINDS.index(environment.kind), environment.delay, environment.geometric, environment.loss, plain
+    )
+
+
+def play_block(block: Block) -> Counts:
+    """Errors at every checkpoint over the block's runs; an algorithm without a recommendation yet is in error."""
     cell_ = block.cell
     world = cell_.environment
     chosen = contender(cell_.policy)
     play, parameters = chosen.play(), chosen.parameters(world.arms)
     rng = stream(block.seed, cell_.key(), block.number)
-    traffic = World(KINDS.index(world.kind), world.delay, world.geometric, world.loss)
+    traffic = world_of(world, traced=False)
     truth = world.array()
     checkpoints: Ints = np.array(cell_.checkpoints, np.int64)
     picks, no_trace = np.zeros(len(checkpoints), np.int64), np.zeros(0, np.int64)

@@ -150,16 +150,24 @@ def finish(weights: Floats, bests: Ints, size: int) -> None:
 def targets_from_means(means: Floats, sharpness: float) -> Floats:
     """The targets when some arms may have no reward yet (NaN): 1/K for those, the rest shared by weight among the others."""
     arms = len(means)
-    known = np.flatnonzero(~np.isnan(means))
-    targets = np.full(arms, 1.0 / arms)
-    if len(known) == 0:
+    targets = np.empty(arms)
+    known = np.empty(arms)
+    count = 0
+    for i in range(arms):
+        targets[i] = 1.0 / arms
+        if not np.isnan(means[i]):
+            known[count] = means[i]
+            count += 1
+    if count == 0:
         return targets
-    gaps, sums, weights = np.zeros(len(known)), np.zeros(len(known)), np.zeros(len(known))
-    bests = np.zeros(len(known), np.int64)
-    _, size = compute(means[known], gaps, sums, weights, bests)
+    gaps, sums, weights, bests = np.empty(count), np.empty(count), np.empty(count), np.empty(count, np.int64)
+    _, size = compute(known[:count], gaps, sums, weights, bests)
     finish(weights, bests, size)
     sharpen(weights, sharpness, weights)
-    each = len(known) / arms / total_of(weights)
-    for k in range(len(known)):
-        targets[known[k]] = weights[k] * each
+    each = count / arms / total_of(weights)
+    place = 0
+    for i in range(arms):
+        if not np.isnan(means[i]):
+            targets[i] = weights[place] * each
+            place += 1
     return targets

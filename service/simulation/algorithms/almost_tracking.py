@@ -7,10 +7,12 @@ ones, draws/t (`almost_tracking:realised`); C_suf = 0.999. Inside a batch: passe
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from service.policy.base import Floats, Ints
-from service.simulation.algorithms.allocation import targets_from_means
+from service.simulation.algorithms.allocation import targets_from_means, total_of
 from service.simulation.algorithms.compiled import compiled
 from service.simulation.algorithms.traffic import (
     DRAWS,
@@ -33,26 +35,27 @@ def add_remainder(
 ) -> None:
     """Bring the counts up to `size` at random by weight, with the given uniforms if there are any, else the generator's.
 
-    Exactly what `Generator.choice` does with the same uniforms.
+    What `Generator.choice` does with the same uniforms: the first rung of the ladder of sums that lies above each.
     """
     missing = size - counts.sum()
     if missing <= 0:
         return
-    ladder = np.cumsum(weights / weights.sum())
-    ladder /= ladder[-1]
+    ladder = np.cumsum(weights)
     for k in range(missing):
         uniform = uniforms[k] if len(uniforms) else rng.random()
-        counts[np.searchsorted(ladder, uniform, side="right")] += 1
+        counts[np.searchsorted(ladder, uniform * ladder[-1], side="right")] += 1
 
 
 @compiled
 def split(weights: Floats, size: int, rng: np.random.Generator, uniforms: Floats) -> Ints:
     """The constant-ratio ceiling: integer counts that sum to `size`."""
-    spread = size - (weights > 0.0).sum()
+    spread = size
+    for i in range(len(weights)):
+        spread -= weights[i] > 0.0
     counts = np.zeros(len(weights), np.int64)
     for i in range(len(weights)):
         if weights[i] > 0.0:
-            counts[i] = 1 + int(np.floor(weights[i] * spread + _INTEGER_SLACK))
+            counts[i] = 1 + int(math.floor(weights[i] * spread + _INTEGER_SLACK))
     add_remainder(counts, weights, size, rng, uniforms)
     return counts
 
@@ -60,8 +63,14 @@ def split(weights: Floats, size: int, rng: np.random.Generator, uniforms: Floats
 @compiled
 def batch_weights(targets: Floats, shares: Floats, sufficiency: float) -> Floats:
     """The targets restricted to the arms whose share does not exceed target / C_suf."""
-    chosen = np.where(shares <= targets / sufficiency + _SUFFICIENCY_SLACK, targets, 0.0)
-    return chosen / chosen.sum()
+    chosen = np.zeros(len(targets))
+    for i in range(len(targets)):
+        if shares[i] <= targets[i] / sufficiency + _SUFFICIENCY_SLACK:
+            chosen[i] = targets[i]
+    total = total_of(chosen)
+    for i in range(len(targets)):
+        chosen[i] /= total
+    return chosen
 
 
 @compiled
@@ -83,7 +92,7 @@ def play(
     book, post = open_book(truth), open_post(world)
     arms = len(truth)
     size = max(batch_size, 2 * arms)
-    planned = np.zeros(arms)
+    planned, shares = np.zeros(arms), np.zeros(arms)
     time = batch = shown = 0
     while time < budget:
         row = uniforms[batch] if len(uniforms) else uniforms[:0].ravel()
@@ -92,10 +101,12 @@ def play(
             counts = np.full(arms, size // arms, np.int64)
             add_remainder(counts, weights, size, rng, row)
         else:
-            shares = book[DRAWS] / time if realised else planned / batch
+            for i in range(arms):
+                shares[i] = book[DRAWS, i] / time if realised else planned[i] / batch
             weights = batch_weights(targets_from_means(book[MEANS], sharpness), shares, sufficiency)
             counts = split(weights, size, rng, row)
-        planned += weights
+        for i in range(arms):
+            planned[i] += weights[i]
         batch += 1
         while counts.sum() > 0 and time < budget:
             for arm in range(arms):

@@ -35,10 +35,22 @@ _CACHE_FOLDER = _cache_folder()
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
     """The function as machine code, compiled at its first call."""
+    return _compile(function, inline="never")
+
+
+def inlined(function: Callable[P, R]) -> Callable[P, R]:
+    """The same, written out where it is called: for the few lines that every draw passes through.
+
+    A call costs little, but counting the references to the arrays that it takes costs more than those lines.
+    """
+    return _compile(function, inline="always")
+
+
+def _compile(function: Callable[P, R], *, inline: str) -> Callable[P, R]:
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = _CACHE_FOLDER
     try:
-        made = numba.njit(cache=True, error_model="numpy", fastmath=_FLOAT_LIBERTIES)(function)
+        made = numba.njit(cache=True, error_model="numpy", fastmath=_FLOAT_LIBERTIES, inline=inline)(function)
     finally:
         numba.config.CACHE_DIR = before
     return cast("Callable[P, R]", made)

@@ -35,11 +35,11 @@ def run_epochs(
         forget(book)
         if halving:
             time, shown, finished = _halve(
-                world, book, post, length, time, budget, checkpoints, picks, shown, winner, rng
+                world, book, post, trace, length, time, budget, checkpoints, picks, shown, winner, rng
             )
         else:
             time, shown, finished = _reject(
-                world, book, post, length, time, budget, checkpoints, picks, shown, winner, rng
+                world, book, post, trace, length, time, budget, checkpoints, picks, shown, winner, rng
             )
         if finished >= 0:
             winner = finished

@@ -13,17 +13,9 @@ import numpy as np
 
 from service.policy.base import Floats, Ints
 from service.simulation.algorithms.compiled import compiled
-from service.simulation.algorithms.sr import OWN_PICK, drop_worst
-from service.simulation.algorithms.traffic import (
-    MEANS,
-    World,
-    best_active,
-    draw,
-    forget,
-    is_due,
-    open_book,
-    open_post,
-)
+from service.simulation.algorithms.sr import drop_worst
+from service.simulation.algorithms.stages import BEST_ACTIVE, draw_stage
+from service.simulation.algorithms.traffic import MEANS, World, best_active, forget, open_book, open_post
 
 
 @compiled
@@ -57,17 +49,13 @@ def epoch(
     latest = -1
     for _ in range(rounds_of(arms)):
         forget(book)
-        for _ in range(max(1, budget // (size * rounds_of(arms)))):
-            for arm in range(arms):
-                if not active[arm]:
-                    continue
-                if time == stop:
-                    return time, shown, -1
-                draw(world, book, post, trace, arm, time, rng)
-                time += 1
-                if is_due(checkpoints, shown, time):
-                    picks[shown] = latest if standing == OWN_PICK else standing
-                    shown += 1
+        rounds = max(1, budget // (size * rounds_of(arms)))
+        shows = latest if standing == BEST_ACTIVE else standing
+        time, shown, finished = draw_stage(
+            world, book, post, trace, active, rounds, time, stop, checkpoints, picks, shown, shows, rng
+        )
+        if not finished:
+            return time, shown, -1
         latest = best_active(book[MEANS], active)
         for _ in range(size - math.ceil(size / 2)):
             drop_worst(book[MEANS], active)
@@ -88,6 +76,6 @@ def play(
     """One run: the recommendation at every checkpoint goes into `picks`."""
     book, post = open_book(truth), open_post(world)
     _, shown, winner = epoch(
-        world, book, post, trace, budget, 0, budget, checkpoints, picks, 0, OWN_PICK, rng
+        world, book, post, trace, budget, 0, budget, checkpoints, picks, 0, BEST_ACTIVE, rng
     )
     picks[min(shown, len(picks) - 1) :] = winner

@@ -15,6 +15,7 @@ from service.simulation.algorithms.allocation import (
     REFRESH,
     compute,
     finish,
+    largest,
     move,
     sharpen,
     targets_from_means,
@@ -37,25 +38,39 @@ from service.simulation.algorithms.traffic import (
 
 @compiled
 def direct_weights(means: Floats, sharpness: float) -> Floats:
-    """The weights by the sum of ratios, as service/policy/weights.py writes it."""
-    gaps = means.max() - means
-    costs = np.full(len(means), np.inf)
-    for i in range(len(means)):
-        if gaps[i] > 0.0:
-            ratios = gaps[i] / (gaps[i] + gaps)
-            costs[i] = (ratios * ratios).sum() - 0.25
-    cheapest = costs.min()
-    if np.isinf(cheapest):
-        return np.full(len(means), 1.0 / len(means))
-    inverse = (1.0 / np.where(np.isinf(costs), cheapest, costs)) ** sharpness
-    return inverse / inverse.sum()
+    """The weights by the sum of ratios, as service/policy/weights.py writes it; loops, because they compile faster."""
+    arms = len(means)
+    top = largest(means)
+    weights = np.zeros(arms)
+    share = 0.0
+    for i in range(arms):
+        own = top - means[i]
+        if own > 0.0:
+            cost = -0.25
+            for j in range(arms):
+                ratio = own / (own + (top - means[j]))
+                cost += ratio * ratio
+            weights[i] = (1.0 / cost) ** sharpness
+            share = max(share, weights[i])
+    for i in range(arms):
+        if means[i] == top:
+            weights[i] = share if share > 0.0 else 1.0
+    total = total_of(weights)
+    for i in range(arms):
+        weights[i] /= total
+    return weights
 
 
 @compiled
 def decide_directly(weights: Floats, draws: Floats, drawn: int) -> int:
     """The tie rule applied to normalised weights."""
-    scores = weights - draws / drawn
-    return int(np.argmax(scores >= scores.max() - SCORE_TIE))
+    top = -np.inf
+    for i in range(len(weights)):
+        top = max(top, weights[i] - draws[i] / drawn)
+    arm = 0
+    while weights[arm] - draws[arm] / drawn < top - SCORE_TIE:
+        arm += 1
+    return arm
 
 
 @compiled
@@ -140,7 +155,9 @@ def play(
             if arm < 0:
                 arm = decide_directly(direct_weights(means, sharpness), draws, time)
         draws[arm] += 1.0
-        reward_sums[arm] += reward_of(world, truth[arm], rng)
+        reward_sums[arm] += (
+            truth[arm] + rng.standard_normal() if world.plain else reward_of(world, truth[arm], rng)
+        )
         means[arm] = reward_sums[arm] / draws[arm]
         if left > 0:
             left -= 1

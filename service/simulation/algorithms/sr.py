@@ -13,18 +13,8 @@ import numpy as np
 
 from service.policy.base import Floats, Ints
 from service.simulation.algorithms.compiled import compiled
-from service.simulation.algorithms.traffic import (
-    MEANS,
-    World,
-    best_active,
-    draw,
-    is_due,
-    open_book,
-    open_post,
-)
-
-# Instead of a standing recommendation: report the best active arm.
-OWN_PICK = -2
+from service.simulation.algorithms.stages import BEST_ACTIVE, draw_stage
+from service.simulation.algorithms.traffic import MEANS, World, open_book, open_post
 
 
 @compiled
@@ -67,18 +57,24 @@ def epoch(
     drawn = 0
     for phase in range(1, arms):
         wanted = math.ceil((budget - arms) / (olog(arms) * (arms + 1 - phase)))
-        while drawn < wanted:
-            for arm in range(arms):
-                if not active[arm]:
-                    continue
-                if time == stop:
-                    return time, shown, -1
-                draw(world, book, post, trace, arm, time, rng)
-                time += 1
-                if is_due(checkpoints, shown, time):
-                    picks[shown] = best_active(book[MEANS], active) if standing == OWN_PICK else standing
-                    shown += 1
-            drawn += 1
+        time, shown, finished = draw_stage(
+            world,
+            book,
+            post,
+            trace,
+            active,
+            wanted - drawn,
+            time,
+            stop,
+            checkpoints,
+            picks,
+            shown,
+            standing,
+            rng,
+        )
+        if not finished:
+            return time, shown, -1
+        drawn = wanted
         drop_worst(book[MEANS], active)
     return time, shown, int(np.argmax(active))
 
@@ -96,6 +92,6 @@ def play(
     """One run: the recommendation at every checkpoint goes into `picks`."""
     book, post = open_book(truth), open_post(world)
     _, shown, winner = epoch(
-        world, book, post, trace, budget, 0, budget, checkpoints, picks, 0, OWN_PICK, rng
+        world, book, post, trace, budget, 0, budget, checkpoints, picks, 0, BEST_ACTIVE, rng
     )
     picks[min(shown, len(picks) - 1) :] = winner

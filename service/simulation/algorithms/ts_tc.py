@@ -14,6 +14,7 @@ import numpy as np
 from service.policy.base import Floats, Ints
 from service.simulation.algorithms.compiled import compiled
 from service.simulation.algorithms.eb_tc import transport_costs
+from service.simulation.algorithms.normals import fill_normals, seeded
 from service.simulation.algorithms.top_two import refresh_variances
 from service.simulation.algorithms.traffic import (
     MEANS,
@@ -30,11 +31,11 @@ _LEADER_SHARE = 0.5
 
 
 @compiled
-def sampled_leader(means: Floats, deviations: Floats, rng: np.random.Generator) -> int:
+def sampled_leader(means: Floats, deviations: Floats, normals: Floats) -> int:
     """The arm that wins one draw from all posteriors."""
     leader, top = 0, -np.inf
     for i in range(len(means)):
-        sample = means[i] + deviations[i] * rng.standard_normal()
+        sample = means[i] + deviations[i] * normals[i]
         if sample > top:
             leader, top = i, sample
     return leader
@@ -67,13 +68,15 @@ def play(
     book, post = open_book(truth), open_post(world)
     arms = len(truth)
     variances, deviations, costs = np.ones(arms), np.ones(arms), np.zeros(arms)
+    state, normals = seeded(rng), np.zeros(arms)
     means = book[MEANS]
     live = is_live(world)
     shown = 0
     for time in range(budget):
         arm = time
         if time >= arms:
-            arm = sampled_leader(means, deviations, rng)
+            fill_normals(state, normals)
+            arm = sampled_leader(means, deviations, normals)
             if rng.random() >= _LEADER_SHARE:
                 transport_costs(means, variances, arm, costs)
                 arm = random_lowest(costs, rng)

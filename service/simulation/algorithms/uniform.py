@@ -6,7 +6,8 @@ import numpy as np
 
 from service.policy.base import Floats, Ints
 from service.simulation.algorithms.compiled import compiled
-from service.simulation.algorithms.traffic import MEANS, World, best_of, is_due, open_book, open_post, pull
+from service.simulation.algorithms.stages import BEST_ACTIVE, draw_stage
+from service.simulation.algorithms.traffic import World, open_book, open_post
 
 
 @compiled
@@ -21,9 +22,5 @@ def play(
 ) -> None:
     """One run: the recommendation at every checkpoint goes into `picks`."""
     book, post = open_book(truth), open_post(world)
-    shown = 0
-    for time in range(budget):
-        pull(world, book, post, trace, time % len(truth), time, rng)
-        if is_due(checkpoints, shown, time + 1):
-            picks[shown] = best_of(book[MEANS])
-            shown += 1
+    arms = np.ones(len(truth), np.int64)
+    draw_stage(world, book, post, trace, arms, budget, 0, budget, checkpoints, picks, 0, BEST_ACTIVE, rng)
