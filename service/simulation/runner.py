@@ -10,19 +10,27 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from service.errors import InvalidValue
-from service.policy.base import Ints
 from service.simulation.algorithms.catalogue import contender
 from service.simulation.environments import KINDS, Environment
+
+if TYPE_CHECKING:
+    from service.policy.base import Ints
+    from service.simulation.algorithms.traffic import World
 
 RUNS_PER_BLOCK = 250
 MOST_RUNS = 100_000_000
 MOST_DRAWS = 1_000_000_000
 
+# An arm with less than this part of an equal share of the draws is starved.
+STARVED = 0.1
+
 Counts = tuple[int, ...]
+Measure: TypeAlias = Literal["error", "starved"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +41,15 @@ class Cell:
     policy: str
     budget: int
     checkpoints: tuple[int, ...]
+    measure: Measure = "error"
 
     def key(self) -> str:
         """Names the random streams and the stored results: everything that could change the counts."""
         world = self.environment
         traffic = f"{world.kind},{world.delay},{int(world.geometric)},{world.loss!r}"
         shape = zlib.crc32(repr(world.means).encode())
-        return f"{world.label}|{shape:08x}|{traffic}|{self.policy}|{self.budget}"
+        starved = "" if self.measure == "error" else f"|{self.measure}"
+        return f"{world.label}|{shape:08x}|{traffic}|{self.policy}|{self.budget}{starved}"
 
     def refuse(self) -> None:
         """Raise if it cannot be run."""
@@ -90,22 +100,26 @@ def world_of(environment: Environment, *, traced: bool) -> World:
 
 
 def play_block(block: Block) -> Counts:
-    """Errors at every checkpoint over the block's runs; an algorithm without a recommendation yet is in error."""
+    """At every checkpoint the number of runs in error (without a recommendation yet is in error), or with a starved best arm."""
     cell_ = block.cell
     world = cell_.environment
     chosen = contender(cell_.policy)
     play, parameters = chosen.play(), chosen.parameters(world.arms)
     rng = stream(block.seed, cell_.key(), block.number)
-    traffic = world_of(world, traced=False)
-    truth = world.array()
+    starved = cell_.measure == "starved"
+    truth, traffic = world.array(), world_of(world, traced=starved)
     checkpoints: Ints = np.array(cell_.checkpoints, np.int64)
-    picks, no_trace = np.zeros(len(checkpoints), np.int64), np.zeros(0, np.int64)
-    errors = np.zeros(len(checkpoints), np.int64)
+    picks, trace = np.zeros(len(checkpoints), np.int64), np.zeros(cell_.budget if starved else 0, np.int64)
+    counts = np.zeros(len(checkpoints), np.int64)
     for _ in range(block.runs):
         picks[:] = -1
-        play(truth, traffic, cell_.budget, checkpoints, picks, no_trace, rng, *parameters)
-        errors += picks != world.best
-    return tuple(int(count) for count in errors)
+        play(truth, traffic, cell_.budget, checkpoints, picks, trace, rng, *parameters)
+        if starved:
+            drawn = np.cumsum(trace == world.best)[checkpoints - 1]
+            counts += drawn < STARVED * checkpoints / world.arms
+        else:
+            counts += picks != world.best
+    return tuple(int(count) for count in counts)
 
 
 Finished = Callable[[Block, Counts], None]
