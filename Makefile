@@ -9,7 +9,7 @@ EVERYTHING := $(VENV)/.everything-installed
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header --no-annotate
 
-.PHONY: help venv serve test check lock clean
+.PHONY: help venv serve test check browser lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -32,6 +32,22 @@ venv: $(EVERYTHING) ## Make .venv with everything in it: the service, its extras
 
 serve: $(RUNTIME) ## Run the service and its dashboard on 127.0.0.1:8000 with the embedded database.
 	$(BIN)/bestarm serve
+
+test: $(EVERYTHING) browser ## Run the whole suite, on SQLite and on a PostgreSQL of its own, in a real browser.
+	$(BIN)/python -m pytest
+
+check: $(EVERYTHING) ## Lint, types, layers, migrations against the tables, lock files against pyproject.toml.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	scripts/check-migrations
+	scripts/check-locks
+
+browser:
+	@scripts/need chromium chromium
+
+include $(wildcard make/*.mk)
 
 lock: $(BIN)/uv ## Resolve the dependencies anew into requirements/.
 	$(COMPILE) pyproject.toml --extra postgres --extra charts -o requirements/service.txt

@@ -6,8 +6,9 @@ A float is an integer times a power of two, so sums of floats (and of their squa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 
 class ExactSum(NamedTuple):
@@ -47,13 +48,15 @@ class ExactSum(NamedTuple):
         return ExactSum(self.numerator * self.numerator, 2 * self.shift)
 
 
-@dataclass(frozen=True, slots=True)
-class Moments:
+ZERO = ExactSum()
+
+
+class Moments(msgspec.Struct, frozen=True):
     """Count, sum and sum of squares of some rewards, all exact."""
 
     count: int = 0
-    total: ExactSum = ExactSum()
-    squares: ExactSum = ExactSum()
+    total: ExactSum = ZERO
+    squares: ExactSum = ZERO
 
     def with_reward(self, reward: float, times: int = 1) -> Moments:
         """These rewards with one more (times = 1) or one less (times = -1)."""
@@ -62,6 +65,9 @@ class Moments:
 
     def __add__(self, other: Moments) -> Moments:
         return Moments(self.count + other.count, self.total.plus(other.total), self.squares.plus(other.squares))
+
+    def __sub__(self, other: Moments) -> Moments:
+        return Moments(self.count - other.count, self.total.plus(other.total, -1), self.squares.plus(other.squares, -1))
 
     def mean(self) -> float | None:
         """The mean, rounded once to the nearest double (int / int is correctly rounded); None without a reward."""
@@ -78,3 +84,6 @@ class Moments:
         squares = self.squares.numerator << (shift - self.squares.shift)
         total_squared = self.total.numerator**2 << (shift - 2 * self.total.shift)
         return (self.count * squares - total_squared) / ((self.count * (self.count - 1)) << shift)
+
+
+NO_REWARDS = Moments()

@@ -38,7 +38,7 @@ class AlmostTracking:
         """The H1 weights with the floors mixed in."""
         return mix_floors(targets_from_means(evidence.means, self.sharpness), evidence.floors)
 
-    def choose(self, evidence: Evidence, targets: Targets, plan: Plan | None) -> tuple[Choice, Plan]:
+    def choose(self, evidence: Evidence, targets: Targets, plan: Plan | None = None) -> tuple[Choice, Plan | None]:
         """The next draw of the batch, planning a new batch first if the last one was handed out."""
         if plan is None or plan.finished:
             plan = self.next_plan(evidence, targets, plan or Plan.before_first(len(evidence.draws)))
@@ -68,10 +68,8 @@ class AlmostTracking:
         """The targets restricted to the insufficiently drawn arms; all of them after a change of arms."""
         if last.averaged == 0:
             return targets
-        if self.sufficiency_by == "planned":
-            shares = last.weight_sums / last.averaged
-        else:
-            shares = evidence.draw_shares()
+        shares = last.weight_sums / last.averaged if self.sufficiency_by == "planned" else evidence.draw_shares()
         insufficient = shares <= targets / self.sufficiency + _SUFFICIENCY_SLACK
-        chosen = np.where(insufficient, targets, 0.0)
-        return chosen / chosen.sum()
+        chosen: Floats = np.where(insufficient, targets, 0.0)
+        weights: Floats = chosen / chosen.sum()
+        return weights

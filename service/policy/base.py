@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from service.policy.plan import Plan
+    from service.policy.plan import Plan  # it needs the array types of this module
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -80,7 +80,7 @@ def first_undrawn(evidence: Evidence) -> int | None:
 
 
 def mix_floors(targets: Floats, floors: Floats) -> Floats:
-    """w' = f + (1 - sum f) * w: every arm keeps its floor, the rest follows the targets."""
+    """W' = f + (1 - sum f) * w: every arm keeps its floor, the rest follows the targets."""
     promised = float(floors.sum())
     if promised == 0.0:
         return targets

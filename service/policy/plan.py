@@ -1,4 +1,4 @@
-"""The running batch of Almost Tracking: a value that is stored, handed out draw by draw, and survives restarts and arm changes."""
+"""The running batch of Almost Tracking: a value that is stored, handed out draw by draw, and outlives restarts."""
 
 from __future__ import annotations
 
@@ -47,20 +47,3 @@ class Plan:
         left = self.left.copy()
         left[index] -= 1
         return replace(self, left=left, cursor=index + 1)
-
-    def carried_over(self, kept_from: Ints, cursor: int) -> Plan:
-        """The plan after the set of active arms changed.
-
-        `kept_from[i]` is the former index of the arm now at i, or -1 for one that was not active: it is not in the plan.
-        Draws of arms that left are struck, the pass goes on at `cursor`, and the average of the batches starts anew.
-        """
-        known = kept_from >= 0
-        source = np.where(known, kept_from, 0)
-        return Plan(
-            batch=self.batch,
-            planned=np.where(known, self.planned[source], 0),
-            left=np.where(known, self.left[source], 0),
-            cursor=cursor,
-            weight_sums=np.zeros(len(kept_from)),
-            averaged=0,
-        )

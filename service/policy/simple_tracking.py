@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from service.policy.base import Choice, Evidence, Floats, Targets, first_undrawn, mix_floors, track
+from service.policy.plan import Plan
 from service.policy.weights import targets_from_means
 
 
@@ -23,7 +24,7 @@ class SimpleTracking:
         """The H1 weights with the floors mixed in."""
         return mix_floors(targets_from_means(evidence.means, self.sharpness), evidence.floors)
 
-    def choose(self, evidence: Evidence, targets: Targets, plan: None = None) -> tuple[Choice, None]:
+    def choose(self, evidence: Evidence, targets: Targets, plan: Plan | None = None) -> tuple[Choice, Plan | None]:
         """An arm that was never drawn, else the arm furthest below its target."""
         undrawn = first_undrawn(evidence)
         if undrawn is not None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from service.policy.base import Choice, Evidence, Floats, Targets, first_undrawn, mix_floors, track
+from service.policy.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,7 @@ class Uniform:
         arms = len(evidence.means)
         return mix_floors(np.full(arms, 1.0 / arms), evidence.floors)
 
-    def choose(self, evidence: Evidence, targets: Targets, plan: None = None) -> tuple[Choice, None]:
+    def choose(self, evidence: Evidence, targets: Targets, plan: Plan | None = None) -> tuple[Choice, Plan | None]:
         """An arm that was never drawn, else the arm furthest below its share."""
         undrawn = first_undrawn(evidence)
         index = track(evidence, targets) if undrawn is None else undrawn

@@ -24,7 +24,7 @@ _PAIRS_AT_ONCE = 1 << 20
 def gaps_to_best(means: Floats) -> Floats:
     """max_j Q_j - Q_i, brought down by a power of two if means near the largest double would overflow."""
     with np.errstate(over="ignore"):
-        gaps = means.max() - means
+        gaps: Floats = means.max() - means
     if gaps.max() > np.finfo(np.float64).max / 2:
         quartered = means * 0.25
         gaps = quartered.max() - quartered
@@ -50,10 +50,11 @@ def weights_from_costs(costs: Floats, sharpness: float = 1.0) -> Floats:
     cheapest = costs.min()
     if not np.isfinite(cheapest):  # all arms are tied
         return np.full(len(costs), 1.0 / len(costs))
-    inverse = 1.0 / np.where(np.isfinite(costs), costs, cheapest)
+    inverse: Floats = 1.0 / np.where(np.isfinite(costs), costs, cheapest)
     if sharpness != 1.0:
         inverse **= sharpness
-    return inverse / inverse.sum()
+    weights: Floats = inverse / inverse.sum()
+    return weights
 
 
 def h1_weights(means: Floats, sharpness: float = 1.0) -> Floats:

@@ -1,4 +1,4 @@
-"""The words of the service: experiments, arms, assignments, their states and the moves between them. All frozen."""
+"""What an experiment is: its arms, its policy, its rewards, its life. All frozen."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import Literal, TypeAlias
 
 ExperimentStatus: TypeAlias = Literal["draft", "running", "paused", "concluded", "archived"]
 ArmStatus: TypeAlias = Literal["active", "disabled"]
-AssignmentStatus: TypeAlias = Literal["pending", "rewarded", "expired", "voided"]
 RewardKind: TypeAlias = Literal["binary", "bounded", "real"]
 Goal: TypeAlias = Literal["maximize", "minimize"]
 PolicyKind: TypeAlias = Literal["simple_tracking", "almost_tracking", "uniform"]
 Move: TypeAlias = Literal["start", "pause", "resume", "conclude", "archive"]
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 # draft -> running <-> paused -> concluded -> archived
 MOVES: dict[Move, tuple[tuple[ExperimentStatus, ...], ExperimentStatus]] = {
@@ -118,39 +117,3 @@ class Experiment:
     """Position of the arm that a concluded experiment serves."""
     created_at: int
     """Times are microseconds since 1970, UTC."""
-
-
-@dataclass(frozen=True, slots=True)
-class Assignment:
-    """One draw and what became of it."""
-
-    draw: int
-    token: int
-    """Random; id = draw and token, so an id cannot be guessed and no index on ids is needed."""
-    sequence: int
-    arm: int
-    unit: str | None
-    reason: str
-    epoch: int
-    created_at: int
-    expires_at: int | None
-    expiry_reward: float | None
-    """What a numeric expiry counts this draw as while it is silent."""
-    status: AssignmentStatus = "pending"
-    reward: float | None = None
-    rewarded_at: int | None = None
-    matured: bool = False
-    """The numeric window has closed: the reward counts in the intervals."""
-
-    @property
-    def id(self) -> str:
-        """What callers know the assignment by."""
-        return f"asg_{self.draw:011x}{self.token:016x}"
-
-
-def parse_assignment_id(text: str) -> tuple[int, int] | None:
-    """(draw, token) of an assignment's id, or None if it cannot be one."""
-    digits = text.removeprefix("asg_")
-    if len(digits) != 27 or len(text) != 31 or not set(digits) <= set("0123456789abcdef"):  # noqa: PLR2004 - see Assignment.id
-        return None
-    return int(digits[:11], 16), int(digits[11:], 16)

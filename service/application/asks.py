@@ -1,0 +1,152 @@
+"""Asks: which arm to show, for one unit or for many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
+
+from msgspec import structs
+
+from service.application.idempotency import OnceCommand
+from service.domain import Arm, Assignment, AssignmentState
+from service.errors import ExperimentNotRunning, IdempotencyKeyReused, UnitRequired
+from service.storage import reading
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from service.application.context import Context
+    from service.application.idempotency import Once, Rendered
+    from service.application.ledger import Ledger
+    from service.storage.journal import Wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An arm for the caller, with the assignment behind it (none once the experiment is concluded)."""
+
+    experiment: str
+    arm: Arm
+    unit: str | None
+    reason: str
+    assignment: Assignment | None
+    created: bool
+    """Was this a new draw?"""
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One ask."""
+
+    unit: str | None
+    idempotency_key: str | None = None
+
+    @property
+    def weight(self) -> int:
+        """One request."""
+        return 1
+
+    def want(self, wanted: Wanted, ledger: Ledger) -> None:
+        """The draw of this key, the assignment of this unit."""
+        if self.idempotency_key is not None:
+            wanted.ask_keys.add(self.idempotency_key)
+        if self.unit is not None and ledger.experiment.sticky:
+            wanted.units.add(self.unit)
+
+    def apply(self, ledger: Ledger, now: int) -> Answer:
+        """The first answer to the key, the concluded arm, the unit's own assignment, or a new draw."""
+        first = ledger.found.by_key.get(self.idempotency_key) if self.idempotency_key is not None else None
+        if first is not None:
+            return _replayed(ledger, ledger.found.assignments[first], self.unit)
+        settled = _without_draw(ledger, self.unit)
+        if settled:
+            return settled
+        assignment = ledger.draw(self.unit, self.idempotency_key, now)
+        return _fresh(ledger, assignment)
+
+
+@dataclass(frozen=True, slots=True)
+class AskMany:
+    """Several asks, all or nothing."""
+
+    units: Sequence[str | None]
+    by_count: bool
+
+    @property
+    def weight(self) -> int:
+        """As many requests as it has units."""
+        return len(self.units)
+
+    def want(self, wanted: Wanted, ledger: Ledger) -> None:
+        """The assignments of these units."""
+        if ledger.experiment.sticky:
+            wanted.units.update(unit for unit in self.units if unit is not None)
+
+    def apply(self, ledger: Ledger, now: int) -> list[Answer]:
+        """One answer per unit, in order; where sticky, repeated units share one."""
+        if self.by_count and ledger.experiment.sticky:
+            raise UnitRequired("This experiment is sticky: give `units`, not `count`.")
+        # The first ask refuses where any would: status and stickiness are the same for all of them.
+        return [Ask(unit).apply(ledger, now) for unit in self.units]
+
+
+def _without_draw(ledger: Ledger, unit: str | None) -> Answer | None:
+    experiment = ledger.experiment
+    if experiment.status == "concluded" and experiment.concluded_arm is not None:
+        served = ledger.arms[experiment.concluded_arm]
+        return Answer(experiment.key, served, unit, "concluded", None, created=False)
+    if experiment.status != "running":
+        raise ExperimentNotRunning(f"Experiment {experiment.key!r} is {experiment.status}; only a running one is asked.")
+    if not experiment.sticky:
+        return None
+    if unit is None:
+        raise UnitRequired("This experiment is sticky: `unit` is required.")
+    own = ledger.found.by_unit.get(unit)
+    if own is None:
+        return None
+    assignment = ledger.found.assignments[own]
+    arm = ledger.arms[assignment.arm]
+    if not arm.active:
+        return None
+    return Answer(experiment.key, arm, unit, "sticky", assignment, created=False)
+
+
+def _fresh(ledger: Ledger, assignment: Assignment) -> Answer:
+    arm = ledger.arms[assignment.arm]
+    return Answer(ledger.experiment.key, arm, assignment.unit, assignment.reason, assignment, created=True)
+
+
+def _replayed(ledger: Ledger, assignment: Assignment, unit: str | None) -> Answer:
+    """The answer as it was first given: pending, whatever became of it since."""
+    if assignment.unit != unit:
+        raise IdempotencyKeyReused("This Idempotency-Key was used before with another body.")
+    pending = AssignmentState("pending", None, closed=assignment.expiry_reward is None)
+    first = structs.replace(assignment, state=pending, rewarded_at=None)
+    return replace(_fresh(ledger, first), replayed=True)
+
+
+async def ask(context: Context, key: str, unit: str | None, idempotency_key: str | None) -> Answer:
+    """One ask, answered when its draw is durable."""
+    answer = await context.writer.submit(key, Ask(unit, idempotency_key))
+    return await _with_first_value(context, answer) if answer.replayed else answer
+
+
+async def ask_many(
+    context: Context, key: str, units: Sequence[str | None], once: Once[list[Answer]], *, by_count: bool
+) -> Rendered:
+    """Many asks in one transaction."""
+    return await context.writer.submit(key, OnceCommand(once, AskMany(units, by_count)))
+
+
+async def _with_first_value(context: Context, answer: Answer) -> Answer:
+    """The arm's value as it was when the draw was first answered: the oldest later change knows what it replaced."""
+    assignment = cast("Assignment", answer.assignment)
+    async with context.database.reading() as connection:
+        experiment_id = await reading.experiment_id_of(connection, answer.experiment)
+        changes = await reading.arm_changes_after(connection, experiment_id, assignment.arm, assignment.sequence)
+    for change in changes:
+        before = cast("dict[str, Any]", (change.details or {}).get("before", {}))
+        if "value" in before:
+            return replace(answer, arm=replace(answer.arm, value=before["value"]))
+    return answer

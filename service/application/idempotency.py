@@ -1,0 +1,87 @@
+"""Idempotency keys: the same key and body give the first answer again; the same key with another body is refused.
+
+A single ask keeps its key with its draw (service/application/asks.py). All other creating requests keep their first
+answer here, in the transaction that has the effect, so two requests with one
+key in flight have one effect and both get its answer.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from service.domain import StoredReply
+from service.errors import IdempotencyKeyReused
+
+if TYPE_CHECKING:
+    from service.application.ledger import Ledger
+    from service.application.writer import Command
+    from service.storage.journal import Wanted
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """An answer as bytes: fresh, or the first one given to this key."""
+
+    status: int
+    body: bytes
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Once(Generic[Result]):
+    """The caller's key on a route, the fingerprint of the body, and how an answer is written."""
+
+    route: str
+    key: str | None
+    body_hash: str
+    status: int
+    render: Callable[[Result], bytes]
+
+    def repeat(self, stored: StoredReply) -> Rendered:
+        """The stored answer, if it was given to the same body."""
+        if stored.body_hash != self.body_hash:
+            raise IdempotencyKeyReused("This Idempotency-Key was used before with another body.")
+        return Rendered(stored.status, zlib.decompress(stored.body), replayed=True)
+
+    def answer(self, result: Result, now: int) -> tuple[Rendered, StoredReply | None]:
+        """The fresh answer, and what to store of it (nothing without a key)."""
+        body = self.render(result)
+        if self.key is None:
+            return Rendered(self.status, body), None
+        return Rendered(self.status, body), StoredReply(
+            self.route, self.key, self.body_hash, self.status, zlib.compress(body), now
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OnceCommand(Generic[Result]):
+    """A command that takes effect once per idempotency key."""
+
+    once: Once[Result]
+    command: Command[Result]
+
+    @property
+    def weight(self) -> int:
+        """As heavy as what it wraps."""
+        return self.command.weight
+
+    def want(self, wanted: Wanted, ledger: Ledger) -> None:
+        """Look for the first answer, too."""
+        if self.once.key is not None:
+            wanted.reply_keys.add((self.once.route, self.once.key))
+        self.command.want(wanted, ledger)
+
+    def apply(self, ledger: Ledger, now: int) -> Rendered:
+        """Repeat the first answer, or apply the command and keep its answer."""
+        stored = ledger.found.replies.get((self.once.route, self.once.key or ""))
+        if stored:
+            return self.once.repeat(stored)
+        rendered, reply = self.once.answer(self.command.apply(ledger, now), now)
+        if reply:
+            ledger.keep_reply(reply)
+        return rendered

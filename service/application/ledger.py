@@ -1,0 +1,432 @@
+"""One experiment in memory while it is being changed: the only place where rows become arrays.
+
+A ledger is loaded under the experiment's lock, decides request after request, and hands over all changes to be written in one
+transaction. It reads no clock and no history: a decision depends on the events below its own sequence number alone, which
+is what makes replay possible. If the transaction fails the ledger is thrown away.
+"""
+
+from __future__ import annotations
+
+from random import SystemRandom
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from msgspec.structs import replace
+
+from service.domain import (
+    Arm,
+    ArmRecord,
+    ArmStatistics,
+    Assignment,
+    AssignmentState,
+    Batch,
+    Changes,
+    Event,
+    EventKind,
+    Json,
+    ObservationRecord,
+    Progress,
+    Snapshot,
+    StoredReply,
+)
+from service.policy.base import Evidence
+from service.policy.plan import Plan
+from service.policy.registry import make_policy
+from service.storage.journal import Found
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from service.domain import AssignmentStatus, Experiment
+    from service.policy.base import Floats
+
+_MICROSECONDS = 1_000_000
+# How many snapshots an experiment keeps: fewer when each is large, because it has many arms.
+_MOST_SNAPSHOTS = 512
+_LEAST_SNAPSHOTS = 64
+_MOST_SNAPSHOT_ENTRIES = 500_000
+_PENDING = AssignmentState("pending", None, closed=True)
+_PENDING_OPEN = AssignmentState("pending", None, closed=False)
+_token = SystemRandom().getrandbits
+
+
+class Ledger:
+    """The state of one experiment and the changes made to it since it was last handed over."""
+
+    def __init__(self, progress: Progress, records: Iterable[ArmRecord]) -> None:
+        self.arms: list[Arm] = []
+        self.statistics: list[ArmStatistics] = []
+        self.found = Found()
+        self._positions_by_key: dict[str, int] = {}
+        self._targets: Floats | None = None
+        self.refresh(progress, records)
+
+    def refresh(self, progress: Progress, moved: Iterable[ArmRecord]) -> None:
+        """Take over what is stored: all of it at first, later what another worker wrote meanwhile."""
+        self.experiment = progress.experiment
+        self.version = progress.version
+        self.as_of = progress.as_of
+        self.draws = progress.draws
+        self.epoch = progress.epoch
+        self._batch, self._plan_cursor, self._plan_averaged = progress.batch, progress.plan_cursor, progress.plan_averaged
+        self._may_expire, self._observed = progress.may_expire, progress.observed
+        self._snapshot_at, self._snapshot_stride = progress.snapshot_at, progress.snapshot_stride
+        for record in moved:
+            if record.arm.position == len(self.arms):
+                self.arms.append(record.arm)
+                self.statistics.append(record.statistics)
+            else:
+                self.arms[record.arm.position] = record.arm
+                self.statistics[record.arm.position] = record.statistics
+        self._clear_changes()
+        self._settle()
+
+    # -- what is known ------------------------------------------------------------------------------------------
+
+    @property
+    def progress(self) -> Progress:
+        """The settings and counters as they are now."""
+        return Progress(
+            experiment=self.experiment,
+            version=self.version,
+            as_of=self.as_of,
+            draws=self.draws,
+            epoch=self.epoch,
+            batch=self._batch,
+            plan_cursor=self._plan_cursor,
+            plan_averaged=self._plan_averaged,
+            may_expire=self._may_expire,
+            observed=self._observed,
+            snapshot_at=self._snapshot_at,
+            snapshot_stride=self._snapshot_stride,
+        )
+
+    def position_of(self, key: str) -> int | None:
+        """Where the arm with this key stands."""
+        if len(self._positions_by_key) != len(self.arms):
+            self._positions_by_key = {arm.key: arm.position for arm in self.arms}
+        return self._positions_by_key.get(key)
+
+    def targets(self) -> Floats:
+        """The target share of each active arm, kept until a mean or a floor moves."""
+        if self._targets is None:
+            self._targets = self.policy.targets(self.evidence)
+        return self._targets
+
+    def records(self, positions: Iterable[int]) -> list[ArmRecord]:
+        """Arms with their statistics, the running plan included."""
+        return [ArmRecord(self.arms[position], self._with_plan(position)) for position in positions]
+
+    # -- what can happen to it ----------------------------------------------------------------------------------
+
+    def draw(self, unit: str | None, idempotency_key: str | None, now: int) -> Assignment:
+        """Let the policy choose and record the draw."""
+        choice, plan = self.policy.choose(self.evidence, self.targets, self.plan)
+        position = int(self.positions[choice.index])
+        at = max(self.as_of, now)
+        expires_at = expiry_reward = None
+        state = _PENDING
+        expiry = self.experiment.expiry
+        if expiry is not None:
+            self._may_expire = True
+            expires_at = at + round(expiry.after_seconds * _MICROSECONDS)
+            expiry_reward = expiry.reward
+            state = _PENDING if expiry_reward is None else _PENDING_OPEN
+        self.draws = draw = self.draws + 1
+        event = self._record(
+            "draw",
+            at,
+            arm=position,
+            draw=draw,
+            epoch=self.epoch,
+            reason=choice.reason,
+            expires_at=expires_at,
+            expiry_reward=expiry_reward,
+            after=state,
+        )
+        if plan is not self.plan and plan is not None:
+            self._take_plan(plan, event.sequence)
+        assignment = Assignment(
+            draw=draw,
+            token=_token(63),
+            sequence=event.sequence,
+            arm=position,
+            unit=unit,
+            reason=choice.reason,
+            epoch=self.epoch,
+            created_at=at,
+            expires_at=expires_at,
+            expiry_reward=expiry_reward,
+            state=state,
+            idempotency_key=idempotency_key,
+        )
+        self._count(position, None, state, expiry_reward, in_epoch=True)
+        self._drawn.append(draw)
+        found = self.found
+        found.assignments[draw] = assignment
+        if unit is not None:
+            found.by_unit[unit] = draw
+        if idempotency_key is not None:
+            found.by_key[idempotency_key] = draw
+        return assignment
+
+    def move(
+        self,
+        assignment: Assignment,
+        kind: EventKind,
+        status: AssignmentStatus,
+        reward: float | None,
+        now: int,
+    ) -> Assignment:
+        """Bring an assignment into another state: reward, expiry, maturity, correction or void."""
+        before = assignment.state
+        after = AssignmentState(status, reward, before.closed or kind in ("expiry", "maturity"))
+        event = self._record(
+            kind,
+            now,
+            arm=assignment.arm,
+            draw=assignment.draw,
+            epoch=assignment.epoch,
+            expiry_reward=assignment.expiry_reward,
+            before=before,
+            after=after,
+        )
+        in_epoch = assignment.epoch == self.epoch
+        self._count(assignment.arm, before, after, assignment.expiry_reward, in_epoch=in_epoch)
+        told = kind in ("reward", "correction")
+        rewarded_at = event.at if told else (assignment.rewarded_at if status == "rewarded" else None)
+        moved = replace(assignment, state=after, rewarded_at=rewarded_at)
+        self._moved[moved.draw] = None
+        self.found.keep(moved)
+        return moved
+
+    def observe(self, position: int, reward: float, name: str | None, now: int) -> None:
+        """Count a reward that came without an ask."""
+        state = AssignmentState("rewarded", reward, closed=True)
+        event = self._record("observation", now, arm=position, epoch=self.epoch, after=state)
+        self._count(position, None, state, None, in_epoch=True)
+        self._observed = True
+        if name is not None:
+            record = ObservationRecord(name, position, reward, event.sequence)
+            self.found.observations[name] = record
+            self._observations.append(record)
+
+    def change_settings(self, kind: EventKind, experiment: Experiment, details: dict[str, Json], now: int) -> None:
+        """A lifecycle step or a patch."""
+        self._record(kind, now, details=details)
+        self.experiment = experiment
+        self._settings_changed = True
+        self._settle()
+
+    def add_arm(self, arm: Arm, details: dict[str, Json], now: int) -> None:
+        """A new arm at the end; starts an epoch."""
+        self._record("arm_added", now, arm=arm.position, details=details)
+        self.arms.append(arm)
+        self.statistics.append(ArmStatistics())
+        self._added.append(arm.position)
+        self._positions_by_key = {}
+        self._start_epoch()
+
+    def change_arm(self, arm: Arm, details: dict[str, Json], now: int) -> None:
+        """Another name, value, floor or status; starts an epoch if the set of active arms changes."""
+        self._record("arm_changed", now, arm=arm.position, details=details)
+        was_active = self.arms[arm.position].active
+        self.arms[arm.position] = arm
+        self._touched.add(arm.position)
+        self._redefined.add(arm.position)
+        if arm.active != was_active:
+            self._start_epoch()
+        else:
+            self._settle()
+
+    def note(self, kind: EventKind, details: dict[str, Json], now: int) -> None:
+        """An entry for the audit log that changes nothing else."""
+        self._record(kind, now, details=details)
+
+    def keep_reply(self, reply: StoredReply) -> None:
+        """Store the answer to a request with an idempotency key."""
+        self.found.replies[reply.route, reply.key] = reply
+        self._replies.append(reply)
+
+    def last_event(self) -> Event:
+        """The event that was recorded last."""
+        return self._events[-1]
+
+    def forget_changes(self) -> list[Batch]:
+        """Drop the record of changes, as replay does; the batches that were planned meanwhile."""
+        planned = self._batches
+        self._clear_changes()
+        self.found = Found()
+        return planned
+
+    def hand_over(self) -> Changes | None:
+        """All changes since the last time, to be written; None if there are none."""
+        if not self._events and not self._replies:
+            return None
+        fresh = set(self._drawn) if self._moved else ()
+        moved = [draw for draw in self._moved if draw not in fresh]
+        snapshots, thin_by = self._take_snapshot()
+        changes = Changes(
+            progress=self.progress,
+            arms=self.records(sorted(self._touched.difference(self._added))),
+            redefined=self.records(sorted(self._redefined.difference(self._added))),
+            new_arms=self.records(self._added),
+            events=self._events,
+            drawn=[self.found.assignments[draw] for draw in self._drawn],
+            moved=[self.found.assignments[draw] for draw in moved],
+            batches=self._batches,
+            observations=self._observations,
+            replies=self._replies,
+            settings_changed=self._settings_changed,
+            snapshots=snapshots,
+            thin_by=thin_by,
+        )
+        self._clear_changes()
+        return changes
+
+    def snapshot(self) -> Snapshot:
+        """The statistics as they are now, for the course of the experiment."""
+        targets = np.zeros(len(self.arms))
+        targets[self.positions] = self.targets()
+        matured = [one.matured for one in self.statistics]
+        return Snapshot(
+            sequence=self.version,
+            at=self.as_of,
+            draws=[one.draws for one in self.statistics],
+            observations=[one.observed.count for one in self.statistics],
+            means=[one.shown_mean() for one in self.statistics],
+            matured=[one.count for one in matured],
+            matured_means=[one.mean() for one in matured],
+            matured_variances=[one.variance() for one in matured],
+            targets=targets.tolist(),
+            active=[arm.active for arm in self.arms],
+        )
+
+    def _take_snapshot(self) -> tuple[list[Snapshot], int | None]:
+        """A snapshot for every stride of the sequence; when there are too many, every second one goes and the stride doubles.
+
+        Replay does not come here: the course is for people to look at, no decision reads it.
+        """
+        stride = max(self._snapshot_stride, len(self.arms))
+        if self.version // stride == self._snapshot_at // stride:
+            return [], None
+        self._snapshot_at = self.version
+        thin_by = None
+        if self.version // stride >= max(_LEAST_SNAPSHOTS, min(_MOST_SNAPSHOTS, _MOST_SNAPSHOT_ENTRIES // len(self.arms))):
+            thin_by = stride
+            self._snapshot_stride = 2 * stride
+        return [self.snapshot()], thin_by
+
+    # -- how it is kept -----------------------------------------------------------------------------------------
+
+    def _clear_changes(self) -> None:
+        self._events: list[Event] = []
+        self._drawn: list[int] = []
+        self._moved: dict[int, None] = {}
+        self._touched: set[int] = set()
+        self._redefined: set[int] = set()
+        self._added: list[int] = []
+        self._batches: list[Batch] = []
+        self._observations: list[ObservationRecord] = []
+        self._replies: list[StoredReply] = []
+        self._settings_changed = False
+
+    def _settle(self) -> None:
+        """Lay out the arrays over the active arms anew."""
+        self.policy = make_policy(self.experiment.policy)
+        active = [arm.position for arm in self.arms if arm.active]
+        self.positions = np.array(active, np.int64)
+        self._index_of = {position: index for index, position in enumerate(active)}
+        sign = self.experiment.reward.sign
+        counted = [self.statistics[position] for position in active]
+        self.evidence = Evidence(
+            means=np.array([_oriented_mean(one, sign) for one in counted], np.float64),
+            draws=np.array([one.epoch_draws for one in counted], np.int64),
+            undrawn=np.array([one.draws == 0 for one in counted], np.bool_),
+            floors=np.array([self.arms[position].min_share for position in active], np.float64),
+        )
+        self._targets = None
+        self.plan: Plan | None = None
+        if self._batch:
+            self.plan = Plan(
+                batch=self._batch,
+                planned=np.array([one.planned for one in counted], np.int64),
+                left=np.array([one.plan_left for one in counted], np.int64),
+                cursor=int(np.searchsorted(self.positions, self._plan_cursor)),
+                weight_sums=np.array([one.plan_weight_sum for one in counted], np.float64),
+                averaged=self._plan_averaged,
+            )
+
+    def _start_epoch(self) -> None:
+        """The set of active arms changed: the tracking term starts from zero, the running plan loses the arms that left."""
+        for position, one in enumerate(self._with_plan(position) for position in range(len(self.arms))):
+            restarted = replace(one, epoch_draws=0, plan_weight_sum=0.0)
+            struck = replace(restarted, planned=0, plan_left=0)
+            self.statistics[position] = restarted if self.arms[position].active else struck
+            self._touched.add(position)
+        self.epoch += 1
+        self._plan_averaged = 0
+        self._settle()
+
+    def _record(self, kind: EventKind, now: int, **fields: Any) -> Event:  # noqa: ANN401 - the fields of Event
+        """The next event of the sequence. Time never runs backwards in a history."""
+        self.as_of = max(self.as_of, now)
+        self.version += 1
+        event = Event(self.version, kind, self.as_of, **fields)
+        self._events.append(event)
+        return event
+
+    def _count(
+        self,
+        position: int,
+        before: AssignmentState | None,
+        after: AssignmentState,
+        expiry_reward: float | None,
+        *,
+        in_epoch: bool,
+    ) -> None:
+        """Take the old contribution of an assignment away, add the new one, and keep the arrays in step."""
+        was = counted = self.statistics[position]
+        if before is not None:
+            counted = was.counting(before, expiry_reward, in_epoch=in_epoch, times=-1)
+        counted = counted.counting(after, expiry_reward, in_epoch=in_epoch)
+        self.statistics[position] = counted
+        self._touched.add(position)
+        index = self._index_of.get(position)
+        if index is None:
+            return
+        evidence = self.evidence
+        evidence.draws[index] = counted.epoch_draws
+        evidence.undrawn[index] = counted.draws == 0
+        if counted.observed is not was.observed or counted.imputed is not was.imputed:
+            mean = _oriented_mean(counted, self.experiment.reward.sign)
+            if mean != evidence.means[index]:  # NaN differs from itself, which costs a recomputation and no more
+                evidence.means[index] = mean
+                self._targets = None
+
+    def _take_plan(self, plan: Plan, sequence: int) -> None:
+        if self.plan is None or plan.batch != self.plan.batch:
+            counts = tuple(int(count) for count in plan.planned)
+            self._batches.append(Batch(plan.batch, sequence, tuple(self._index_of), counts))
+            self._touched.update(self._index_of)
+        self.plan = plan
+        self._batch, self._plan_averaged = plan.batch, plan.averaged
+        # The cursor is kept as a position, which means the same after arms come and go.
+        self._plan_cursor = int(self.positions[plan.cursor - 1]) + 1 if plan.cursor else 0
+
+    def _with_plan(self, position: int) -> ArmStatistics:
+        counted = self.statistics[position]
+        index = self._index_of.get(position)
+        if self.plan is None or index is None:
+            return counted
+        return replace(
+            counted,
+            planned=int(self.plan.planned[index]),
+            plan_left=int(self.plan.left[index]),
+            plan_weight_sum=float(self.plan.weight_sums[index]),
+        )
+
+
+def _oriented_mean(counted: ArmStatistics, sign: int) -> float:
+    mean = counted.known.mean()
+    return float("nan") if mean is None else sign * mean

@@ -1,0 +1,240 @@
+"""Tells: what happened. Rewards of assignments, corrections, voids, and observations that came without an ask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from service.application.idempotency import OnceCommand
+from service.domain import TAKES_REWARDS, Assignment, parse_assignment_id
+from service.errors import (
+    ArmNotFound,
+    AssignmentNotFound,
+    BestArmError,
+    ExperimentNotRunning,
+    InvalidValue,
+    NotFound,
+    RewardConflict,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from service.application.context import Context
+    from service.application.idempotency import Once, Rendered
+    from service.application.ledger import Ledger
+    from service.domain import Arm
+    from service.storage.journal import Wanted
+
+Outcome: TypeAlias = Literal["recorded", "duplicate", "conflict", "not_found", "invalid"]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An assignment after a tell, with its arm."""
+
+    experiment: str
+    arm: Arm
+    assignment: Assignment
+
+
+@dataclass(frozen=True, slots=True)
+class TellResult:
+    """What became of one item of a batch."""
+
+    status: Outcome
+    detail: str | None = None
+    assignment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Reward (POST), correct (PUT) or void (DELETE) one assignment."""
+
+    assignment_id: str
+    verb: Literal["reward", "correct", "void"]
+    reward: float | None = None
+
+    @property
+    def weight(self) -> int:
+        """One request."""
+        return 1
+
+    def want(self, wanted: Wanted, ledger: Ledger) -> None:
+        """The assignment."""
+        parsed = parse_assignment_id(self.assignment_id)
+        if parsed:
+            wanted.draws.add(parsed[0])
+
+    def apply(self, ledger: Ledger, now: int) -> Told:
+        """The assignment as it is afterwards; the same again changes nothing."""
+        assignment = find_assignment(ledger, self.assignment_id)
+        if self.verb == "void":
+            _require_open(ledger)
+            told = _void(ledger, assignment, now)
+        else:
+            told, _ = _tell(ledger, assignment, _valid_reward(ledger, self.reward), now, correct=self.verb == "correct")
+        return Told(ledger.experiment.key, ledger.arms[told.arm], told)
+
+
+@dataclass(frozen=True, slots=True)
+class RewardItem:
+    """One reward of a batch, by assignment or by unit."""
+
+    assignment: str | None
+    unit: str | None
+    reward: float
+
+
+@dataclass(frozen=True, slots=True)
+class TellMany:
+    """Many rewards; the good items count whatever the others are."""
+
+    items: Sequence[RewardItem | TellResult]
+    """A result among them stands for an item that could not even be read."""
+
+    @property
+    def weight(self) -> int:
+        """As many requests as it has items."""
+        return len(self.items)
+
+    def want(self, wanted: Wanted, ledger: Ledger) -> None:
+        """All assignments and units named."""
+        for item in self.items:
+            if isinstance(item, TellResult):
+                continue
+            parsed = parse_assignment_id(item.assignment) if item.assignment is not None else None
+            if parsed:
+                wanted.draws.add(parsed[0])
+            if item.unit is not None and ledger.experiment.sticky:
+                wanted.units.add(item.unit)
+
+    def apply(self, ledger: Ledger, now: int) -> list[TellResult]:
+        """One result per item, in order."""
+        _require_open(ledger)
+        return [item if isinstance(item, TellResult) else _outcome(partial(self._tell, ledger, item, now)) for item in self.items]
+
+    def _tell(self, ledger: Ledger, item: RewardItem, now: int) -> TellResult:
+        if item.assignment is not None:
+            assignment = find_assignment(ledger, item.assignment)
+        elif not ledger.experiment.sticky:
+            raise InvalidValue("/unit", "Rewards by unit need a sticky experiment.")
+        elif item.unit not in ledger.found.by_unit:
+            raise NotFound(f"Unit {item.unit!r} has no assignment.")
+        else:
+            assignment = ledger.found.assignments[ledger.found.by_unit[item.unit]]
+        told, changed = _tell(ledger, assignment, _valid_reward(ledger, item.reward), now, correct=False)
+        return TellResult("recorded" if changed else "duplicate", assignment=told.id)
+
+
+@dataclass(frozen=True, slots=True)
+class ObservationItem:
+    """A reward of an arm that the caller chose."""
+
+    arm: str
+    reward: float
+    id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Observe:
+    """Tell without ask: imports, and callers that choose their own arm."""
+
+    items: Sequence[ObservationItem | TellResult]
+
+    @property
+    def weight(self) -> int:
+        """As many requests as it has items."""
+        return len(self.items)
+
+    def want(self, wanted: Wanted, ledger: Ledger) -> None:
+        """The ids that may have been counted before."""
+        named = (item.id for item in self.items if isinstance(item, ObservationItem))
+        wanted.observation_ids.update(name for name in named if name is not None)
+
+    def apply(self, ledger: Ledger, now: int) -> list[TellResult]:
+        """One result per item, in order."""
+        _require_open(ledger)
+        return [
+            item if isinstance(item, TellResult) else _outcome(partial(self._observe, ledger, item, now)) for item in self.items
+        ]
+
+    def _observe(self, ledger: Ledger, item: ObservationItem, now: int) -> TellResult:
+        position = ledger.position_of(item.arm)
+        if position is None:
+            raise ArmNotFound(ledger.experiment.key, item.arm)
+        reward = _valid_reward(ledger, item.reward)
+        known = ledger.found.observations.get(item.id) if item.id is not None else None
+        if known is None:
+            ledger.observe(position, reward, item.id, now)
+            return TellResult("recorded")
+        if (known.arm, known.reward) == (position, reward):
+            return TellResult("duplicate")
+        raise RewardConflict(f"Observation {item.id!r} was told before with another arm or reward.")
+
+
+def find_assignment(ledger: Ledger, assignment_id: str) -> Assignment:
+    """The assignment behind an id, token and all."""
+    parsed = parse_assignment_id(assignment_id)
+    assignment = ledger.found.assignments.get(parsed[0]) if parsed else None
+    if assignment is None or parsed is None or assignment.token != parsed[1]:
+        raise AssignmentNotFound(ledger.experiment.key, assignment_id)
+    return assignment
+
+
+def _require_open(ledger: Ledger) -> None:
+    experiment = ledger.experiment
+    if experiment.status not in TAKES_REWARDS:
+        raise ExperimentNotRunning(f"Experiment {experiment.key!r} is {experiment.status} and takes no rewards.")
+
+
+def _valid_reward(ledger: Ledger, reward: float | None) -> float:
+    _require_open(ledger)
+    if reward is None:
+        raise InvalidValue("/reward", "A reward is required.")
+    objection = ledger.experiment.reward.objection_to(reward)
+    if objection:
+        raise InvalidValue("/reward", objection)
+    return float(reward) + 0.0  # -0.0 becomes 0.0, so that equal rewards are equal to the bit
+
+
+def _tell(ledger: Ledger, assignment: Assignment, reward: float, now: int, *, correct: bool) -> tuple[Assignment, bool]:
+    """The assignment with this reward, and whether anything changed."""
+    status = assignment.state.status
+    if status == "rewarded" and assignment.state.reward == reward:
+        return assignment, False
+    if not correct and status == "rewarded":
+        raise RewardConflict(f"Assignment {assignment.id} already has the reward {assignment.state.reward:g}.")
+    if not correct and status == "voided":
+        raise RewardConflict(f"Assignment {assignment.id} was voided; PUT brings it back.")
+    kind: Literal["reward", "correction"] = "correction" if status in ("rewarded", "voided") else "reward"
+    return ledger.move(assignment, kind, "rewarded", reward, now), True
+
+
+def _void(ledger: Ledger, assignment: Assignment, now: int) -> Assignment:
+    if assignment.state.status == "voided":
+        return assignment
+    return ledger.move(assignment, "void", "voided", None, now)
+
+
+def _outcome(attempt: Callable[[], TellResult]) -> TellResult:
+    """The item's own result, whatever it was refused for."""
+    try:
+        return attempt()
+    except RewardConflict as refused:
+        return TellResult("conflict", str(refused))
+    except NotFound as refused:
+        return TellResult("not_found", str(refused))
+    except BestArmError as refused:
+        return TellResult("invalid", str(refused))
+
+
+async def tell(context: Context, key: str, command: Tell) -> Told:
+    """One reward, correction or void, answered when it is durable."""
+    return await context.writer.submit(key, command)
+
+
+async def tell_many(context: Context, key: str, command: TellMany | Observe, once: Once[list[TellResult]]) -> Rendered:
+    """A batch of rewards or observations in one transaction."""
+    return await context.writer.submit(key, OnceCommand(once, command))

@@ -1,0 +1,57 @@
+"""The words of the service, frozen: experiments and arms, assignments, the statistics and the history they leave."""
+
+from service.domain.assignment import Assignment, AssignmentState, AssignmentStatus, parse_assignment_id
+from service.domain.journal import AUDITED, Batch, Changes, Event, EventKind, ObservationRecord, Snapshot, StoredReply
+from service.domain.settings import (
+    LARGEST_REWARD,
+    MOVES,
+    TAKES_REWARDS,
+    Arm,
+    ArmStatus,
+    ConcludeWhen,
+    Experiment,
+    ExperimentStatus,
+    Expiry,
+    Goal,
+    Json,
+    Move,
+    PolicyKind,
+    PolicySpec,
+    RewardKind,
+    RewardSpec,
+)
+from service.domain.statistics import ArmRecord, ArmStatistics, Progress
+
+__all__ = [
+    "AUDITED",
+    "LARGEST_REWARD",
+    "MOVES",
+    "TAKES_REWARDS",
+    "Arm",
+    "ArmRecord",
+    "ArmStatistics",
+    "ArmStatus",
+    "Assignment",
+    "AssignmentState",
+    "AssignmentStatus",
+    "Batch",
+    "Changes",
+    "ConcludeWhen",
+    "Event",
+    "EventKind",
+    "Experiment",
+    "ExperimentStatus",
+    "Expiry",
+    "Goal",
+    "Json",
+    "Move",
+    "ObservationRecord",
+    "PolicyKind",
+    "PolicySpec",
+    "Progress",
+    "RewardKind",
+    "RewardSpec",
+    "Snapshot",
+    "StoredReply",
+    "parse_assignment_id",
+]

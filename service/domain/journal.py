@@ -1,0 +1,128 @@
+"""The history: every change of an experiment as one event with the next number of the experiment's sequence. Append-only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from service.domain.assignment import Assignment, AssignmentState
+from service.domain.settings import Json
+from service.domain.statistics import ArmRecord, Progress
+
+EventKind: TypeAlias = Literal[
+    "created",
+    "lifecycle",
+    "patch",
+    "arm_added",
+    "arm_changed",
+    "draw",
+    "observation",
+    "reward",
+    "expiry",
+    "maturity",
+    "correction",
+    "void",
+    "expiry_run",
+]
+
+# What people did to the experiment, as against what its traffic did: the audit log shows these.
+AUDITED: tuple[EventKind, ...] = (
+    "created",
+    "lifecycle",
+    "patch",
+    "arm_added",
+    "arm_changed",
+    "correction",
+    "void",
+    "expiry_run",
+)
+
+
+class Event(msgspec.Struct, frozen=True):
+    """One change. Assignment events carry the state before and after, so that each can be checked on its own."""
+
+    sequence: int
+    kind: EventKind
+    at: int
+    arm: int | None = None
+    draw: int | None = None
+    epoch: int | None = None
+    reason: str | None = None
+    expires_at: int | None = None
+    expiry_reward: float | None = None
+    before: AssignmentState | None = None
+    after: AssignmentState | None = None
+    details: dict[str, Json] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A planned batch of Almost Tracking: part of the history."""
+
+    number: int
+    sequence: int
+    """Of the draw that planned it."""
+    positions: tuple[int, ...]
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The statistics at one point of the course: what the history charts are drawn from. One list entry per arm."""
+
+    sequence: int
+    at: int
+    draws: list[int]
+    observations: list[int]
+    means: list[float | None]
+    """As the recommendation shows them."""
+    matured: list[int]
+    matured_means: list[float | None]
+    matured_variances: list[float | None]
+    targets: list[float]
+    active: list[bool]
+
+
+@dataclass(frozen=True, slots=True)
+class ObservationRecord:
+    """A named observation: its id takes effect once."""
+
+    id: str
+    arm: int
+    reward: float
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredReply:
+    """The first answer to a request with an idempotency key."""
+
+    route: str
+    key: str
+    body_hash: str
+    status: int
+    body: bytes
+    created_at: int
+
+
+@dataclass(slots=True)
+class Changes:
+    """All that one transaction does to one experiment. Filled while deciding, written at once, nothing in between."""
+
+    progress: Progress
+    arms: list[ArmRecord] = field(default_factory=list)
+    redefined: list[ArmRecord] = field(default_factory=list)
+    """Those of them whose name, value, floor or status changed."""
+    new_arms: list[ArmRecord] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    drawn: list[Assignment] = field(default_factory=list)
+    moved: list[Assignment] = field(default_factory=list)
+    batches: list[Batch] = field(default_factory=list)
+    observations: list[ObservationRecord] = field(default_factory=list)
+    replies: list[StoredReply] = field(default_factory=list)
+    settings_changed: bool = False
+    snapshots: list[Snapshot] = field(default_factory=list)
+    thin_by: int | None = None
+    """The stride of the snapshots so far: every second one goes."""

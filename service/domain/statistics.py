@@ -1,0 +1,106 @@
+"""What is counted of each arm and of the experiment as a whole: projections of the history, exact and reversible.
+
+Every assignment contributes to its arm according to its state. A change of state takes the old contribution away and adds
+the new one, so corrections, voids, expiries and late rewards need no cases of their own.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec.structs import replace
+
+from service.domain.assignment import AssignmentState
+from service.domain.settings import Arm, Experiment
+from service.exact import NO_REWARDS, Moments
+
+
+class ArmStatistics(msgspec.Struct, frozen=True):
+    """Sufficient statistics of one arm: no decision and no recommendation reads the history."""
+
+    pending: int = 0
+    expired: int = 0
+    epoch_draws: int = 0
+    """Draws of the current epoch that still count, pending ones included."""
+    observed: Moments = NO_REWARDS
+    """All rewards, those put there by expiry included."""
+    imputed: Moments = NO_REWARDS
+    """Pending draws under a numeric expiry, as the reward that silence would give them."""
+    matured: Moments = NO_REWARDS
+    """The rewards whose window has closed: what the intervals rest on."""
+    earlier: Moments = NO_REWARDS
+    """`matured` when its count last reached a power of two; empty after a correction. Recent rewards are held against it."""
+    planned: int = 0
+    plan_left: int = 0
+    plan_weight_sum: float = 0.0
+    """The arm's part in the running batch of Almost Tracking (service/policy/plan.py)."""
+
+    @property
+    def draws(self) -> int:
+        """Draws that count: observations + pending."""
+        return self.observed.count + self.pending
+
+    @property
+    def known(self) -> Moments:
+        """What the policy's means rest on: rewards, and silence as far as a numeric expiry speaks for it."""
+        return self.observed + self.imputed if self.imputed.count else self.observed
+
+    def shown_mean(self) -> float | None:
+        """The mean that people see: none before the first reward or expiry, though the policy may know imputed ones."""
+        return self.known.mean() if self.observed.count else None
+
+    def counting(self, state: AssignmentState, expiry_reward: float | None, *, in_epoch: bool, times: int = 1) -> ArmStatistics:
+        """These statistics with an assignment in this state added (times = 1) or taken away (times = -1)."""
+        if state.status == "voided":
+            return self
+        if state.status == "pending":
+            imputed = self.imputed if expiry_reward is None else self.imputed.with_reward(expiry_reward, times)
+            epoch_draws = self.epoch_draws + times if in_epoch else self.epoch_draws
+            return replace(self, pending=self.pending + times, imputed=imputed, epoch_draws=epoch_draws)
+        expired = self.expired + times if state.status == "expired" else self.expired
+        if state.reward is None:  # expired and dropped: it left the draws
+            return replace(self, expired=expired)
+        matured, earlier = self.matured, self.earlier
+        if state.closed:
+            matured = matured.with_reward(state.reward, times)
+            if times < 0:
+                earlier = NO_REWARDS
+            elif matured.count & (matured.count - 1) == 0:
+                earlier = matured
+        return replace(
+            self,
+            expired=expired,
+            epoch_draws=self.epoch_draws + times if in_epoch else self.epoch_draws,
+            observed=self.observed.with_reward(state.reward, times),
+            matured=matured,
+            earlier=earlier,
+        )
+
+
+class ArmRecord(msgspec.Struct, frozen=True):
+    """An arm with its statistics, as stored."""
+
+    arm: Arm
+    statistics: ArmStatistics
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """An experiment with its counters, as stored."""
+
+    experiment: Experiment
+    version: int
+    """The last sequence number: every change of the experiment takes the next one."""
+    as_of: int
+    """When that change was made."""
+    draws: int
+    """The last draw number."""
+    epoch: int
+    batch: int = 0
+    plan_cursor: int = 0
+    plan_averaged: int = 0
+    may_expire: bool = False
+    """Some draw of this experiment was made under an expiry: the sweep looks at it."""
+    observed: bool = False
+    """Some reward came without an ask."""
+    snapshot_at: int = 0
+    """Sequence number of the last snapshot (service/domain/journal.py)."""
+    snapshot_stride: int = 16

@@ -1,0 +1,86 @@
+"""The application: builds the engine, mounts the routers, owns the lifespan."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import structlog
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+
+from service import __version__
+from service.application.context import Context
+from service.application.sweeping import Sweeper
+from service.application.writer import Writer
+from service.settings import Settings
+from service.storage.database import Database
+from service.web import problems
+from service.web.front import HotRoutes
+from service.web.request_id import RequestIdMiddleware, current_request_id
+from service.web.routes import assignments, experiments, operations, recommendation, rewards
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from structlog.typing import EventDict
+
+_ABOUT = "Live adaptive experiments: ask which arm to show, tell what happened, look which arm is best and how sure that is."
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """A new application; it opens the database when it starts and closes it when it stops."""
+    chosen = settings or Settings()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        database = Database(chosen.database_url)
+        writer = Writer(database, queue_limit=chosen.queue_limit)
+        context = Context(database, writer)
+        sweeper = Sweeper(context, chosen.sweep_seconds)
+        app.state.context = context
+        writer.start()
+        sweeper.start()
+        yield
+        await sweeper.close()
+        await writer.close()
+        await database.close()
+
+    app = FastAPI(
+        title="bestarm",
+        version=__version__,
+        description=_ABOUT,
+        lifespan=lifespan,
+        generate_unique_id_function=_operation_id,
+        redoc_url=None,
+    )
+    problems.install(app)
+    for module in (experiments, assignments, rewards, recommendation, operations):
+        app.include_router(module.router)
+    app.add_middleware(RequestIdMiddleware)
+    return app
+
+
+def create_server() -> HotRoutes:
+    """What uvicorn runs: the hot routes in front of the application, and logs as JSON lines."""
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            _add_request_id,
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ]
+    )
+    app = create_app()
+    return HotRoutes(app, app.state)
+
+
+def _add_request_id(_logger: object, _method: str, entry: EventDict) -> EventDict:
+    request_id = current_request_id()
+    return {**entry, "request_id": request_id} if request_id else entry
+
+
+def _operation_id(route: APIRoute) -> str:
+    """Short operation ids: the function's name."""
+    return route.name

@@ -1,0 +1,60 @@
+"""A new experiment: its row, its arms, the first event of its history and the answer to repeat, in one transaction."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
+from sqlalchemy import Table, delete, insert, select
+from sqlalchemy.exc import IntegrityError
+
+from service.errors import ExperimentExists
+from service.storage import records
+from service.storage.tables import arms, events, experiments, replies
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from service.domain import ArmRecord, Event, Progress, StoredReply
+
+
+async def insert_experiment(
+    connection: AsyncConnection,
+    progress: Progress,
+    members: list[ArmRecord],
+    created: Event,
+    reply: Callable[[Progress], StoredReply | None],
+) -> Progress:
+    """Store it; the key is guarded by the database. `reply` is asked for the stored answer once the id is known."""
+    try:
+        new_row = insert(experiments).values(records.new_experiment_values(progress)).returning(experiments.c.id)
+        experiment_id = (await connection.execute(new_row)).scalar_one()
+    except IntegrityError as taken:
+        raise ExperimentExists(progress.experiment.key) from taken
+    stored = structs.replace(progress, experiment=replace(progress.experiment, id=experiment_id))
+    rows = [records.arm_row(experiment_id, arm, progress.version) for arm in members]
+    await connection.execute(insert(arms), _by_column(arms, rows))
+    await connection.execute(insert(events), _by_column(events, [records.event_row(experiment_id, created)]))
+    answer = reply(stored)
+    if answer:
+        await connection.execute(insert(replies), _by_column(replies, [records.reply_row(0, answer)]))
+    return stored
+
+
+def _by_column(table: Table, rows: list[tuple[Any, ...]]) -> list[dict[str, Any]]:
+    return [dict(zip(table.columns.keys(), row, strict=True)) for row in rows]
+
+
+async def find_reply(connection: AsyncConnection, route: str, key: str) -> StoredReply | None:
+    """The stored first answer to this key on a route outside experiments."""
+    named = (replies.c.experiment_id == 0) & (replies.c.route == route) & (replies.c.key == key)
+    row = (await connection.execute(select(replies).where(named))).mappings().first()
+    return records.reply_from(row) if row else None
+
+
+async def forget_replies(connection: AsyncConnection, older_than: int) -> None:
+    """Drop stored answers that no retry will ask for any more."""
+    await connection.execute(delete(replies).where(replies.c.created_at < older_than))

@@ -1,0 +1,139 @@
+"""The engine: how a database is opened, how a transaction begins on it, and how its failures are named."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+from sqlalchemy import engine as sync
+from sqlalchemy import event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from service.errors import DatabaseUnavailable, InvalidValue
+from service.storage.groups import Groups
+from service.storage.sqlite import SqliteGroups, prepare
+
+# How long a SQLite writer waits for the other workers' turn before it gives up.
+_SQLITE_BUSY_SECONDS = 60.0
+_DRIVERS = {
+    "sqlite": "sqlite+aiosqlite",
+    "postgresql": "postgresql+asyncpg",
+    "postgres": "postgresql+asyncpg",
+}
+
+
+def async_url(url: str) -> URL:
+    """The URL as users write it, with the driver that the service brings."""
+    parsed = make_url(url)
+    scheme = parsed.drivername.partition("+")[0]
+    if scheme not in _DRIVERS:
+        raise InvalidValue("/database_url", f"The database must be sqlite or postgresql, not {scheme!r}.")
+    return parsed.set(drivername=_DRIVERS[scheme])
+
+
+def display_url(url: str) -> str:
+    """The URL without its password, for messages."""
+    return make_url(url).render_as_string(hide_password=True)
+
+
+# What the layers above hand around without looking inside.
+Connection: TypeAlias = AsyncConnection
+
+
+class Database:
+    """One engine for the process; made inside the event loop that uses it."""
+
+    def __init__(self, url: str, *, pool_size: int = 8) -> None:
+        parsed = async_url(url)
+        self.is_sqlite = parsed.get_backend_name() == "sqlite"
+        if self.is_sqlite:
+            if parsed.database and parsed.database != ":memory:":
+                Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+            self.engine = create_async_engine(
+                parsed, connect_args={"timeout": _SQLITE_BUSY_SECONDS}, pool_size=pool_size, max_overflow=0
+            )
+            _prepare_sqlite(self.engine)
+            self.groups: Groups = SqliteGroups(parsed.database or ":memory:", _SQLITE_BUSY_SECONDS)
+        else:
+            self.engine = create_async_engine(
+                parsed,
+                pool_size=pool_size,
+                max_overflow=0,
+                pool_timeout=10,
+                connect_args={"timeout": 10, "server_settings": {"application_name": "bestarm"}},
+            )
+            self.groups = _postgres_groups(self.engine)
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[AsyncConnection]:
+        """A consistent snapshot: all statements see the same state of the database."""
+        with _named_failures():
+            connection = await self.engine.connect()
+        try:
+            with _named_failures():
+                if not self.is_sqlite:  # a SQLite read transaction is a snapshot by itself
+                    await connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+                yield connection
+        finally:
+            await asyncio.shield(connection.close())
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[AsyncConnection]:
+        """A transaction that commits when the block ends well. On SQLite it takes the write lock at once."""
+        with _named_failures():
+            connection = await self.engine.connect()
+        try:
+            with _named_failures():
+                await connection.execution_options(immediate=True)
+                async with connection.begin():
+                    yield connection
+        finally:
+            await asyncio.shield(connection.close())
+
+    async def close(self) -> None:
+        """Let go of all connections."""
+        await self.groups.close()
+        await self.engine.dispose()
+
+
+def _postgres_groups(engine: AsyncEngine) -> Groups:
+    from service.storage.postgres import PostgresGroups  # noqa: PLC0415 - its driver is an extra
+
+    return PostgresGroups(engine)
+
+
+class _named_failures:  # noqa: N801 - reads as the statement it is used as
+    """Turns a driver's word for "the database is away" into ours, with its cause."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _kind: object, failure: BaseException | None, _trace: object) -> None:
+        if failure is None:
+            return
+        lost = isinstance(failure, DBAPIError) and (
+            failure.connection_invalidated or isinstance(failure, (OperationalError, InterfaceError))
+        )
+        if lost or isinstance(failure, (PoolTimeout, OSError, sqlite3.OperationalError)):
+            raise DatabaseUnavailable("The database does not answer.") from failure
+
+
+def _prepare_sqlite(engine: AsyncEngine) -> None:
+    """WAL, durable commits, and transactions that begin when and how we say."""
+
+    @event.listens_for(engine.sync_engine, "connect")
+    def configure(connection: sqlite3.Connection, _record: object) -> None:
+        connection.isolation_level = None  # the driver would begin transactions late and read-only
+        prepare(connection)
+
+    @event.listens_for(engine.sync_engine, "begin")
+    def begin(connection: sync.Connection) -> None:
+        immediate = connection.get_execution_options().get("immediate", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")

@@ -1,0 +1,230 @@
+"""The tables. Keys start with the experiment, so that the tables can be distributed by it.
+
+Times are microseconds since 1970 (UTC). JSON is kept as text. Exact sums are text ("385", "-3/2^4"; service/exact.py), because no
+column type of both databases holds integers of any size. `events` and `batches` are the history: never updated, never deleted.
+Everything else about traffic is a projection of them, written in the same transaction.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    text,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+# SQLite hands out row ids only to a column of exactly this type.
+_Identity = BigInteger().with_variant(Integer(), "sqlite")
+
+
+def _experiment_id() -> Column[int]:
+    return Column("experiment_id", BigInteger, ForeignKey("experiments.id"), primary_key=True, autoincrement=False)
+
+
+def _unchecked_experiment_id() -> Column[int]:
+    """Without a foreign key, whose check would cost more than the insert: rows come only from under the experiment's lock."""
+    return Column("experiment_id", BigInteger, primary_key=True, autoincrement=False)
+
+
+experiments = Table(
+    "experiments",
+    metadata,
+    Column("id", _Identity, primary_key=True),
+    Column("key", String(64), nullable=False, unique=True),
+    Column("name", Text, nullable=False),
+    Column("description", Text, nullable=False),
+    Column("policy", Text, nullable=False),
+    Column("reward", Text, nullable=False),
+    Column("expiry", Text),
+    Column("sticky", Boolean, nullable=False),
+    Column("confidence", Double, nullable=False),
+    Column("conclude_when", Text),
+    Column("status", String(16), nullable=False),
+    Column("concluded_arm", Integer),
+    Column("created_at", BigInteger, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("as_of", BigInteger, nullable=False),
+    Column("draws", BigInteger, nullable=False),
+    Column("epoch", Integer, nullable=False),
+    Column("batch", BigInteger, nullable=False),
+    Column("plan_cursor", Integer, nullable=False),
+    Column("plan_averaged", BigInteger, nullable=False),
+    Column("may_expire", Boolean, nullable=False),
+    Column("observed", Boolean, nullable=False),
+    Column("snapshot_at", BigInteger, nullable=False),
+    Column("snapshot_stride", BigInteger, nullable=False),
+)
+
+arms = Table(
+    "arms",
+    metadata,
+    _experiment_id(),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("key", String(64), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("value", Text, nullable=False),
+    Column("min_share", Double, nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("added", Integer, nullable=False),
+    # The sequence number of the last change: a worker that is behind reads only the arms that moved since.
+    Column("changed", BigInteger, nullable=False),
+    Column("pending", BigInteger, nullable=False),
+    Column("expired", BigInteger, nullable=False),
+    Column("epoch_draws", BigInteger, nullable=False),
+    Column("observations", BigInteger, nullable=False),
+    Column("reward_sum", Text, nullable=False),
+    Column("reward_squares", Text, nullable=False),
+    Column("imputed", BigInteger, nullable=False),
+    Column("imputed_sum", Text, nullable=False),
+    Column("imputed_squares", Text, nullable=False),
+    Column("matured", BigInteger, nullable=False),
+    Column("matured_sum", Text, nullable=False),
+    Column("matured_squares", Text, nullable=False),
+    Column("earlier", BigInteger, nullable=False),
+    Column("earlier_sum", Text, nullable=False),
+    Column("earlier_squares", Text, nullable=False),
+    Column("planned", BigInteger, nullable=False),
+    Column("plan_left", BigInteger, nullable=False),
+    Column("plan_weight_sum", Double, nullable=False),
+    Index("uq_arms_experiment_id_key", "experiment_id", "key", unique=True),
+)
+
+assignments = Table(
+    "assignments",
+    metadata,
+    _unchecked_experiment_id(),
+    Column("draw", BigInteger, primary_key=True, autoincrement=False),
+    Column("token", BigInteger, nullable=False),
+    Column("sequence", BigInteger, nullable=False),
+    Column("arm", Integer, nullable=False),
+    Column("unit", Text),
+    Column("reason", String(16), nullable=False),
+    Column("epoch", Integer, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger),
+    Column("expiry_reward", Double),
+    Column("status", String(16), nullable=False),
+    Column("reward", Double),
+    Column("closed", Boolean, nullable=False),
+    Column("rewarded_at", BigInteger),
+    # When the sweep has to look at the row; null once it need not.
+    Column("due_at", BigInteger),
+    Column("idempotency_key", Text),
+)
+Index(
+    "ix_assignments_unit",
+    assignments.c.experiment_id,
+    assignments.c.unit,
+    assignments.c.draw,
+    postgresql_where=text("unit IS NOT NULL"),
+    sqlite_where=text("unit IS NOT NULL"),
+)
+Index(
+    "uq_assignments_idempotency_key",
+    assignments.c.experiment_id,
+    assignments.c.idempotency_key,
+    unique=True,
+    postgresql_where=text("idempotency_key IS NOT NULL"),
+    sqlite_where=text("idempotency_key IS NOT NULL"),
+)
+Index(
+    "ix_assignments_due_at",
+    assignments.c.experiment_id,
+    assignments.c.due_at,
+    postgresql_where=text("due_at IS NOT NULL"),
+    sqlite_where=text("due_at IS NOT NULL"),
+)
+
+events = Table(
+    "events",
+    metadata,
+    _unchecked_experiment_id(),
+    Column("sequence", BigInteger, primary_key=True, autoincrement=False),
+    Column("kind", String(16), nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("arm", Integer),
+    Column("draw", BigInteger),
+    Column("epoch", Integer),
+    Column("reason", String(16)),
+    Column("expires_at", BigInteger),
+    Column("expiry_reward", Double),
+    Column("status_before", String(16)),
+    Column("reward_before", Double),
+    Column("closed_before", Boolean),
+    Column("status_after", String(16)),
+    Column("reward_after", Double),
+    Column("closed_after", Boolean),
+    Column("details", Text),
+)
+# The audit log skips the traffic; so does its index. The kinds are AUDITED of service/domain/journal.py.
+_TRAFFIC = "kind NOT IN ('draw', 'observation', 'reward', 'expiry', 'maturity')"
+Index(
+    "ix_events_audited",
+    events.c.experiment_id,
+    events.c.sequence,
+    postgresql_where=text(_TRAFFIC),
+    sqlite_where=text(_TRAFFIC),
+)
+
+batches = Table(
+    "batches",
+    metadata,
+    _experiment_id(),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("sequence", BigInteger, nullable=False),
+    Column("positions", Text, nullable=False),
+    Column("counts", Text, nullable=False),
+)
+
+# The course of the experiment: thinned as it grows, so its size is bounded. `body` is compressed JSON.
+snapshots = Table(
+    "snapshots",
+    metadata,
+    _experiment_id(),
+    Column("sequence", BigInteger, primary_key=True, autoincrement=False),
+    Column("at", BigInteger, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+)
+
+observations = Table(
+    "observations",
+    metadata,
+    _experiment_id(),
+    Column("id", String(255), primary_key=True),
+    Column("arm", Integer, nullable=False),
+    Column("reward", Double, nullable=False),
+    Column("sequence", BigInteger, nullable=False),
+)
+
+# experiment_id 0 stands for routes outside an experiment, which no foreign key could allow.
+replies = Table(
+    "replies",
+    metadata,
+    _unchecked_experiment_id(),
+    Column("route", String(32), primary_key=True),
+    Column("key", String(255), primary_key=True),
+    Column("body_hash", String(64), nullable=False),
+    Column("status", Integer, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Index("ix_replies_created_at", "created_at"),
+)

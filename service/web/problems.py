@@ -1,0 +1,131 @@
+"""Every error in one shape: application/problem+json (RFC 9457) with a stable machine code and the request's id."""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+import structlog
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from service import errors
+from service.web.request_id import current_request_id
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+MEDIA_TYPE = "application/problem+json"
+log = structlog.get_logger(__name__)
+
+# Each class of service/errors.py: its status and its code. Classes that only group others stand in for new members.
+STATUS: dict[type[errors.BestArmError], tuple[int, str]] = {
+    errors.NotFound: (404, "not_found"),
+    errors.ExperimentNotFound: (404, "experiment_not_found"),
+    errors.ArmNotFound: (404, "arm_not_found"),
+    errors.AssignmentNotFound: (404, "assignment_not_found"),
+    errors.Conflict: (409, "conflict"),
+    errors.ExperimentExists: (409, "experiment_exists"),
+    errors.ArmExists: (409, "arm_exists"),
+    errors.IllegalTransition: (409, "illegal_transition"),
+    errors.ExperimentNotRunning: (409, "experiment_not_running"),
+    errors.LastActiveArm: (409, "last_active_arm"),
+    errors.ArmConcluded: (409, "arm_concluded"),
+    errors.NoRecommendation: (409, "no_recommendation"),
+    errors.RewardConflict: (409, "reward_conflict"),
+    errors.Invalid: (422, "invalid"),
+    errors.InvalidValue: (422, "validation_failed"),
+    errors.UnitRequired: (422, "unit_required"),
+    errors.IdempotencyKeyReused: (422, "idempotency_key_reused"),
+    errors.Overloaded: (503, "overloaded"),
+    errors.DatabaseUnavailable: (503, "database_unavailable"),
+    errors.DatabaseNotMigrated: (503, "database_not_migrated"),
+}
+_RETRY_AFTER = {"Retry-After": "1"}
+
+
+class BadRequest(Exception):  # noqa: N818 - a refusal at the edge, before any use case
+    """The request cannot be read: wrong type of content, not JSON, too large, or values that JSON should not hold."""
+
+    def __init__(self, status: int, code: str, detail: str, fields: Sequence[Mapping[str, str]] = ()) -> None:
+        super().__init__(detail)
+        self.status, self.code, self.detail, self.fields = status, code, detail, fields
+
+
+def problem(
+    status: int,
+    code: str,
+    detail: str,
+    *,
+    fields: Sequence[Mapping[str, str]] = (),
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """A problem answer."""
+    content: dict[str, Any] = {
+        "type": f"urn:bestarm:problem:{code}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "code": code,
+        "request_id": current_request_id(),
+    }
+    if fields:
+        content["errors"] = list(fields)
+    # Escaped to ASCII, so that a surrogate in a caller's own words cannot break the answer to it.
+    return Response(json.dumps(content), status, dict(headers or {}), MEDIA_TYPE)
+
+
+def problem_for(error: errors.BestArmError, headers: Mapping[str, str] | None = None) -> Response:
+    """The answer to an error of ours."""
+    status, code = STATUS[type(error)]
+    fields = [{"pointer": error.pointer, "detail": str(error)}] if isinstance(error, errors.InvalidValue) else []
+    retry = _RETRY_AFTER if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
+    return problem(status, code, str(error), fields=fields, headers={**retry, **(headers or {})})
+
+
+def install(app: FastAPI) -> None:
+    """Let the application answer every failure as a problem."""
+
+    @app.exception_handler(errors.BestArmError)
+    async def ours(_request: Request, error: errors.BestArmError) -> Response:
+        return problem_for(error)
+
+    @app.exception_handler(BadRequest)
+    async def unreadable(_request: Request, error: BadRequest) -> Response:
+        return problem(error.status, error.code, error.detail, fields=error.fields)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_request: Request, error: RequestValidationError) -> Response:
+        fields = [_field(one) for one in error.errors()]
+        return problem(422, "validation_failed", fields[0]["detail"] if fields else "Invalid request.", fields=fields)
+
+    @app.exception_handler(HTTPException)
+    async def http(_request: Request, error: HTTPException) -> Response:
+        code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "_").replace("-", "_")
+        return problem(error.status_code, code, str(error.detail), headers=error.headers)
+
+    @app.exception_handler(Exception)
+    async def unexpected(request: Request, error: Exception) -> Response:
+        log.error("unexpected", path=request.url.path, exc_info=error)
+        return problem(500, "internal_error", "Something went wrong on our side; the request id names it in the log.")
+
+
+def _field(error: Mapping[str, Any]) -> dict[str, str]:
+    """A pydantic error as a JSON pointer into the body (or the name of a parameter) and a sentence."""
+    where, *path = error["loc"]
+    steps = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
+    pointer = steps if where == "body" else f"/{where}{steps}"
+    return {"pointer": pointer, "detail": str(error["msg"])}
+
+
+def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The problem answers of a route, for OpenAPI."""
+    return {
+        status: {
+            "description": HTTPStatus(status).phrase,
+            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        }
+        for status in statuses
+    }

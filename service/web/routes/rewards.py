@@ -1,0 +1,86 @@
+"""Tell: what happened."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, ValidationError
+
+from service.application import tells
+from service.application.tells import Observe, Tell, TellMany, TellResult
+from service.web import schemas, views
+from service.web.body import StrictRoute
+from service.web.problems import documented
+from service.web.requests import ContextOf, IdempotencyKey, json_response, once, rendered_response
+
+router = APIRouter(prefix="/v1/experiments/{key}", tags=["rewards"], route_class=StrictRoute)
+_UNREADABLE = (400, 413, 415, 422)
+Model = TypeVar("Model", bound=BaseModel)
+
+
+async def _tell(context: ContextOf, key: str, command: Tell) -> Response:
+    told = await tells.tell(context, key, command)
+    return json_response(views.assignment_view(told.experiment, told.arm, told.assignment))
+
+
+@router.post(
+    "/assignments/{id}/reward",
+    response_model=schemas.AssignmentOut,
+    responses=documented(*_UNREADABLE, 404, 409, 503),
+)
+async def tell(context: ContextOf, key: str, id: str, body: schemas.TellIn) -> Response:  # noqa: A002 - the contract's name
+    """Record a reward. The same value again counts once; another value is a conflict."""
+    return await _tell(context, key, Tell(id, "reward", body.reward))
+
+
+@router.put(
+    "/assignments/{id}/reward",
+    response_model=schemas.AssignmentOut,
+    responses=documented(*_UNREADABLE, 404, 409, 503),
+)
+async def correct_reward(context: ContextOf, key: str, id: str, body: schemas.TellIn) -> Response:  # noqa: A002 - see tell
+    """Replace a reward, or bring a voided assignment back with one."""
+    return await _tell(context, key, Tell(id, "correct", body.reward))
+
+
+@router.delete("/assignments/{id}/reward", response_model=schemas.AssignmentOut, responses=documented(404, 409, 503))
+async def void_reward(context: ContextOf, key: str, id: str) -> Response:  # noqa: A002 - see tell
+    """Void an assignment: its draw leaves draws and observations."""
+    return await _tell(context, key, Tell(id, "void"))
+
+
+def _read(model: type[Model], item: Any) -> Model | TellResult:  # noqa: ANN401 - any JSON
+    """The item, or why it cannot be read."""
+    try:
+        return model.model_validate(item)
+    except ValidationError as unreadable:
+        first = unreadable.errors()[0]
+        where = "".join(f"/{step}" for step in first["loc"])
+        return TellResult("invalid", f"{where}: {first['msg']}" if where else first["msg"])
+
+
+def _render(results: list[TellResult]) -> bytes:
+    return views.encode({"results": [views.tell_result_view(result) for result in results]})
+
+
+@router.post("/rewards", response_model=schemas.TellResultsOut, responses=documented(*_UNREADABLE, 404, 409, 503))
+async def tell_batch(
+    request: Request, context: ContextOf, idempotency: IdempotencyKey, key: str, body: schemas.TellManyIn
+) -> Response:
+    """Record many rewards; each item has its own result."""
+    read = [_read(schemas.RewardItemIn, item) for item in body.rewards]
+    items = [item if isinstance(item, TellResult) else tells.RewardItem(item.assignment, item.unit, item.reward) for item in read]
+    answered = once(request, "rewards", idempotency, 200, _render)
+    return rendered_response(await tells.tell_many(context, key, TellMany(items), answered))
+
+
+@router.post("/observations", response_model=schemas.TellResultsOut, responses=documented(*_UNREADABLE, 404, 409, 503))
+async def observe(
+    request: Request, context: ContextOf, idempotency: IdempotencyKey, key: str, body: schemas.ObserveIn
+) -> Response:
+    """Record rewards of arms that the caller chose itself."""
+    read = [_read(schemas.ObservationIn, item) for item in body.observations]
+    items = [item if isinstance(item, TellResult) else tells.ObservationItem(item.arm, item.reward, item.id) for item in read]
+    answered = once(request, "observations", idempotency, 200, _render)
+    return rendered_response(await tells.tell_many(context, key, Observe(items), answered))

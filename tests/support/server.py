@@ -1,0 +1,81 @@
+"""The service as it runs in production: its own processes, real HTTP, killed for real."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Self
+
+import httpx
+
+_START_SECONDS = 60
+
+
+def free_port() -> int:
+    """A port that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Server:
+    """`bestarm serve` with its workers, on a port of its own."""
+
+    def __init__(self, database_url: str, *, workers: int = 1, port: int | None = None, **environment: str) -> None:
+        self.port = port or free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.log = Path(tempfile.mkdtemp(prefix="bestarm-")) / "log"
+        settings = {"BESTARM_DATABASE_URL": database_url, "BESTARM_LOG_LEVEL": "warning"}
+        command = [sys.executable, "-m", "service", "serve", "--port", str(self.port), "--workers", str(workers)]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                command, env=os.environ | settings | environment, stdout=log, stderr=log, start_new_session=True
+            )
+        self._wait_until_ready()
+
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + _START_SECONDS
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                break
+            try:
+                if httpx.get(f"{self.url}/readyz", timeout=5).status_code == 200:
+                    return
+            except httpx.TransportError:
+                time.sleep(0.05)
+        self.kill()
+        raise RuntimeError(f"The service did not start:\n{self.log.read_text()}")
+
+    def client(self) -> httpx.Client:
+        """An HTTP client for it."""
+        return httpx.Client(base_url=self.url, timeout=60)
+
+    def kill(self) -> None:
+        """Kill all its processes at once: no goodbye, nothing flushed."""
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+        self.process.wait(30)
+
+    def stop(self) -> int:
+        """Ask it to stop, as an operator would; its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(30)
+        finally:
+            self.kill()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        shutil.rmtree(self.log.parent)

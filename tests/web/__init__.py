@@ -1,0 +1,1 @@
+"""The HTTP contract, over real HTTP, on both databases."""
