@@ -16,7 +16,6 @@ _PNG_SCALE = 1.5
 def error_curves(rows: Sequence[Row], title: str) -> Row:
     """PoE over draws on a logarithmic scale, a line a policy; rows have policy, draws and poe (above 0)."""
     return {
-        
         "title": title,
         "width": 560,
         "height": 340,
@@ -45,7 +44,7 @@ def intervals(rows: Sequence[Row], title: str, axis: str) -> Row:
     """A point with its interval for each policy; rows have policy, low, value and high."""
     order = [row["policy"] for row in rows]
     y = {"field": "policy", "type": "nominal", "sort": order, "title": None}
-    shared = { "title": title, "width": 480}
+    shared = {"title": title, "width": 480}
     rule = {
         "mark": {"type": "rule", "strokeWidth": 2},
         "encoding": {

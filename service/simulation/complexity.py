@@ -1,7 +1,7 @@
 """How hard an instance is: H1, H2 and H3, and the exponent of SR's error, which H3 gives exactly.
 
-H1 = sum over the other arms of 1/gap^2. H2 = max_i i / gap_(i)^2, the best arm being number 1. H3 [paper, def_h3_a]: with the means P
-sorted downward and Pbar(j) the mean of P_1 and of those P_i, 2 <= i <= j, with P_i <= Pbar(j),
+H1 = sum over the other arms of 1/gap^2. H2 = max_i i / gap_(i)^2, the best arm being number 1. H3 [paper, def_h3_a]: with
+the means P sorted downward and Pbar(j) the mean of P_1 and of those P_i, 2 <= i <= j, with P_i <= Pbar(j),
 
     1/H3 = min_{j = 2..K} ((P_1 - Pbar)^2 + sum_{i = 2..j} ((Pbar - P_i)_+)^2) / (2 j),    log(1/PoE)/T -> 1 / (H3 olog K) for SR.
 """
@@ -41,9 +41,7 @@ def h3(means: Sequence[float]) -> float:
 def _phase_cost(ordered: Floats) -> float:
     """The cheapest way to make the best of these arms look the worst, per draw of each."""
     others = ordered[1:]
-    for kept in range(
-        len(others), 0, -1
-    ):  # the arms below the level are the kept-worst; the level is their mean with the best
+    for kept in range(len(others), 0, -1):  # the arms below the level are the kept-worst; the level is their mean with the best
         level = (ordered[0] + others[-kept:].sum()) / (kept + 1)
         outside = others[:-kept]
         if others[-kept] <= level and (len(outside) == 0 or outside[-1] > level):

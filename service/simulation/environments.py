@@ -73,9 +73,7 @@ def _refuse(means: Sequence[float], kind: Kind) -> None:
     if kind not in KINDS:
         raise InvalidValue("/kind", f"There are no {kind!r} rewards. Kinds: {', '.join(KINDS)}.")
     if not 2 <= len(means) <= MOST_ARMS:  # noqa: PLR2004 - one arm is no choice
-        raise InvalidValue(
-            "/means", f"The number of arms must lie between 2 and {MOST_ARMS}, not {len(means)}."
-        )
+        raise InvalidValue("/means", f"The number of arms must lie between 2 and {MOST_ARMS}, not {len(means)}.")
     values = np.array(means, dtype=np.float64)
     if not (np.abs(values) <= LARGEST_MEAN).all():
         raise InvalidValue("/means", f"Means must be numbers of at most {LARGEST_MEAN:g} in magnitude.")
@@ -95,9 +93,7 @@ def instance(name: str) -> Environment:
     if name == "movielens":
         data = _data("real_world")["movielens_1m"]
         return of_means([rating / data["mean_std"] for rating in data["rating"]], label=name)
-    raise InvalidValue(
-        "/instance", f"There is no instance {name!r}. Instances: 1 to 10, {', '.join(REAL_WORLD)}."
-    )
+    raise InvalidValue("/instance", f"There is no instance {name!r}. Instances: 1 to 10, {', '.join(REAL_WORLD)}.")
 
 
 def published() -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """From error counts to statements: intervals, rates, the worst rate over instances, and whether two counts agree.
 
-A rate is H * log(1/PoE) / T. The paper's numbers are integers of errors only with H four times the H it defines, so both are printed: the
-plain convention (H) and the paper's (4 H). No errors mean an infinite rate, whose interval still has a finite lower end.
+A rate is H * log(1/PoE) / T. The paper's numbers are integers of errors only with H four times the H it defines, so both
+are printed: the plain convention (H) and the paper's (4 H). No errors mean an infinite rate, whose interval still has a
+finite lower end.
 """
 
 from __future__ import annotations
@@ -46,9 +47,7 @@ def rate(poe: float, complexity: float, budget: int) -> float:
 def rate_interval(errors: int, runs: int, complexity: float, budget: int) -> Interval:
     """The rate with the interval that Wilson's for the PoE gives."""
     low, value, high = wilson(errors, runs)
-    return Interval(
-        rate(high, complexity, budget), rate(value, complexity, budget), rate(low, complexity, budget)
-    )
+    return Interval(rate(high, complexity, budget), rate(value, complexity, budget), rate(low, complexity, budget))
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,7 @@ def results_of(blocks: list[Block], jobs: int, cluster: str | None) -> Iterator[
         if cluster is not None:
             _connect(cluster, stack)
         # Without a batch of one block a worker would hold several, and an interruption would lose them all.
-        parallel = joblib.Parallel(
-            n_jobs=jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="3*n_jobs"
-        )
+        parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="3*n_jobs")
         yield from parallel(joblib.delayed(_numbered)(number, block) for number, block in enumerate(blocks))
 
 

@@ -1,8 +1,9 @@
 """How many draws an experiment will need, before it is run.
 
-What is known beforehand is little: how many arms, the baseline, the smallest lift worth finding, perhaps all means. With a lift alone the
-plan takes the hard case: one arm has it, all others are equal to the baseline. The best arm stands last, so that ties never help it.
-Deviations of real rewards are divided out, which turns any Gaussian experiment into one of unit variance.
+What is known beforehand is little: how many arms, the baseline, the smallest lift worth finding, perhaps all means. With
+a lift alone the plan takes the hard case: one arm has it, all others are equal to the baseline. The best arm stands last,
+so that ties never help it. Deviations of real rewards are divided out, which turns any Gaussian experiment into one of
+unit variance.
 """
 
 from __future__ import annotations
@@ -58,9 +59,7 @@ def planned_environment(
     return of_means([baseline / scale] * (arms - 1) + [(baseline + lift) / scale], kind, "plan")
 
 
-def make_plan(
-    session: Session, environment: Environment, wanted: float, policies: Sequence[str] = POLICIES
-) -> list[Answer]:
+def make_plan(session: Session, environment: Environment, wanted: float, policies: Sequence[str] = POLICIES) -> list[Answer]:
     """For every policy the draws that bring its error down to the wanted one."""
     if not 0.0 < wanted < 1.0:
         raise InvalidValue("/error", "The wanted error is a probability between 0 and 1.")

@@ -1,6 +1,7 @@
 """Plays an experiment through the production policies of service/policy, one draw at a time: what the compiled ones must equal.
 
-The same random stream gives the same rewards (the compiled code calls the same generator), so the arms can be compared draw by draw.
+The same random stream gives the same rewards (the compiled code calls the same generator), so the arms can be compared
+draw by draw.
 """
 
 from __future__ import annotations
@@ -54,14 +55,10 @@ def policy_of(chosen: Contender, seed: int) -> PolicySpec:
     )
 
 
-def play_production(
-    environment: Environment, policy: str, draws: int, rng: np.random.Generator, seed: int
-) -> Ints:
+def play_production(environment: Environment, policy: str, draws: int, rng: np.random.Generator, seed: int) -> Ints:
     """The arms that the production policy draws (fixed delay only)."""
     chosen = make_policy(policy_of(contender(policy), seed))
-    tally = _Tally(
-        np.zeros(environment.arms, np.int64), np.zeros(environment.arms, np.int64), np.zeros(environment.arms)
-    )
+    tally = _Tally(np.zeros(environment.arms, np.int64), np.zeros(environment.arms, np.int64), np.zeros(environment.arms))
     plan = None
     arms = np.zeros(draws, np.int64)
     for time in range(draws):
@@ -86,9 +83,7 @@ def _reward(environment: Environment, arm: int, rng: np.random.Generator) -> flo
     return float(mean + (2.0 * rng.random() - 1.0) * min(mean, 1.0 - mean))
 
 
-def play_compiled(
-    environment: Environment, policy: str, draws: int, rng: np.random.Generator, seed: int
-) -> Ints:
+def play_compiled(environment: Environment, policy: str, draws: int, rng: np.random.Generator, seed: int) -> Ints:
     """The arms that the compiled policy draws; the batches' remainders with the uniforms that production would use."""
     chosen = contender(policy)
     parameters = chosen.parameters(environment.arms)

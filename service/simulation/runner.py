@@ -1,8 +1,8 @@
 """Runs a cell (an environment, a policy, a budget) many times and counts errors at every checkpoint.
 
-Runs come in blocks of fixed size; each block has its own random stream, made from the seed, the cell and the block's number. So the counts
-are the same for any number of jobs, in any order, after any interruption, and whatever else is studied beside it. Only counts
-are kept: memory does not grow with runs or draws.
+Runs come in blocks of fixed size; each block has its own random stream, made from the seed, the cell and the block's
+number. So the counts are the same for any number of jobs, in any order, after any interruption, and whatever else is
+studied beside it. Only counts are kept: memory does not grow with runs or draws.
 """
 
 from __future__ import annotations
@@ -54,9 +54,7 @@ class Cell:
     def refuse(self) -> None:
         """Raise if it cannot be run."""
         if not 1 <= self.budget <= MOST_DRAWS:
-            raise InvalidValue(
-                "/budget", f"The budget must lie between 1 and {MOST_DRAWS} draws, not {self.budget}."
-            )
+            raise InvalidValue("/budget", f"The budget must lie between 1 and {MOST_DRAWS} draws, not {self.budget}.")
         contender(self.policy).refuse(self.environment.arms, self.budget)
 
 
@@ -94,9 +92,7 @@ def world_of(environment: Environment, *, traced: bool) -> World:
 
     at_once = environment.delay == 0 and environment.loss == 0.0
     plain = environment.kind == "gaussian" and at_once and not traced
-    return World(
-        KINDS.index(environment.kind), environment.delay, environment.geometric, environment.loss, plain
-    )
+    return World(KINDS.index(environment.kind), environment.delay, environment.geometric, environment.loss, plain)
 
 
 def play_block(block: Block) -> Counts:

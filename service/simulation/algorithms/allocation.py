@@ -1,9 +1,10 @@
 """The H1 weights compiled: whole in K^2/4 divisions, after a single arm moved in K.
 
-With A_i = sum_{j != i} 1 / (d_i + d_j)^2 the cost is D_i = d_i^2 A_i, and every term of A_i is at most the one against a best arm,
-1 / d_i^2. So adding and taking away terms loses at most a few units in the last place of A_i each time, and refreshing after
-REFRESH moves keeps the weights within 1e-12 of service/policy/weights.py (1e-11 is allowed). Means are at most 1e6 in magnitude
-(environments.py sees to it) and gaps at least one unit in the last place, so no product here over- or underflows.
+With A_i = sum_{j != i} 1 / (d_i + d_j)^2 the cost is D_i = d_i^2 A_i, and every term of A_i is at most the one against a
+best arm, 1 / d_i^2. So adding and taking away terms loses at most a few units in the last place of A_i each time, and
+refreshing after REFRESH moves keeps the weights within 1e-12 of service/policy/weights.py (1e-11 is allowed). Means are
+at most 1e6 in magnitude (environments.py sees to it) and gaps at least one unit in the last place, so no product here
+over- or underflows.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def largest(values: Floats) -> float:
     """The maximum."""
     top = values[0]
     for i in range(1, len(values)):
-        if values[i] > top:
+        if values[i] > top:  # noqa: PLR1730 - compiles to a faster loop than max()
             top = values[i]
     return float(top)
 

@@ -1,8 +1,9 @@
 """Almost Tracking [paper, Algorithm R_track_almost], compiled; the same decisions as service/policy, draw for draw.
 
-Batches of N = max(batch size, 2K) draws, split by the constant-ratio ceiling over the arms that had less than their share.
-Anytime. Open in the paper: whether the sufficiency test means the planned fractions (literal, the default) or the realised
-ones, draws/t (`almost_tracking:realised`); C_suf = 0.999. Inside a batch: passes over the positions, as the service hands out.
+Batches of N = max(batch size, 2K) draws, split by the constant-ratio ceiling over the arms that had less than their
+share. Anytime. Open in the paper: whether the sufficiency test means the planned fractions (literal, the default) or the
+realised ones, draws/t (`almost_tracking:realised`); C_suf = 0.999. Inside a batch: passes over the positions, as the
+service hands out.
 """
 
 from __future__ import annotations
@@ -30,9 +31,7 @@ _SUFFICIENCY_SLACK = 1e-9
 
 
 @compiled
-def add_remainder(
-    counts: Ints, weights: Floats, size: int, rng: np.random.Generator, uniforms: Floats
-) -> None:
+def add_remainder(counts: Ints, weights: Floats, size: int, rng: np.random.Generator, uniforms: Floats) -> None:
     """Bring the counts up to `size` at random by weight, with the given uniforms if there are any, else the generator's.
 
     What `Generator.choice` does with the same uniforms: the first rung of the ladder of sums that lies above each.
@@ -55,7 +54,7 @@ def split(weights: Floats, size: int, rng: np.random.Generator, uniforms: Floats
     counts = np.zeros(len(weights), np.int64)
     for i in range(len(weights)):
         if weights[i] > 0.0:
-            counts[i] = 1 + int(math.floor(weights[i] * spread + _INTEGER_SLACK))
+            counts[i] = 1 + math.floor(weights[i] * spread + _INTEGER_SLACK)
     add_remainder(counts, weights, size, rng, uniforms)
     return counts
 

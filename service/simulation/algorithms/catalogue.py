@@ -1,6 +1,7 @@
-"""The algorithms by name: `simple_tracking`, `almost_tracking:realised`, `simple_tracking:s=1.5`, `dsr:t1=213`, …
+"""The algorithms by name, with options after colons.
 
-A name is followed by options, each after a colon. Here it is decided what an algorithm needs; the files beside say what it does.
+For example `simple_tracking`, `almost_tracking:realised`, `simple_tracking:s=1.5`, `dsr:t1=213`. Here it is decided what
+an algorithm needs; the files beside say what it does.
 """
 
 from __future__ import annotations
@@ -93,9 +94,7 @@ _FLAGS = ("realised",)
 
 ALGORITHMS: dict[str, Algorithm] = {
     "simple_tracking": Algorithm("simple_tracking", "Simple Tracking", False, _once, ("s",)),
-    "almost_tracking": Algorithm(
-        "almost_tracking", "Almost Tracking", False, _two_each, ("realised", "s", "n", "c")
-    ),
+    "almost_tracking": Algorithm("almost_tracking", "Almost Tracking", False, _two_each, ("realised", "s", "n", "c")),
     "uniform": Algorithm("uniform", "Uniform", False, _once),
     "sr": Algorithm("sr", "SR", True, _one_more),
     "sh": Algorithm("sh", "SH", True, _halving),
@@ -148,25 +147,18 @@ def _option(base: str, algorithm: Algorithm, text: str) -> tuple[str, float]:
 def _parameters(chosen: Contender, arms: int) -> tuple[Any, ...]:
     """The algorithm's own arguments, in the order of its `play`."""
     options = chosen.options
-    match chosen.name.split(":")[0]:
-        case "simple_tracking":
-            return (options.get("s", 1.0),)
-        case "almost_tracking":
-            size = int(options.get("n", 0))
-            return (
-                size,
-                options.get("c", 0.999),
-                "realised" in options,
-                options.get("s", 1.0),
-                np.zeros((0, 0)),
-            )
-        case "cr_a" | "cr_c" as name:
-            return options.get("theta0", 0.01), name == "cr_a"
-        case "dsr" | "dsh":
-            return (int(options.get("t1", _halving(arms))),)
-        case "eb_tc_eps0":
-            return (options.get("eps0", 0.1),)
-        case "pooled":
-            return (np.zeros(0),)
-        case _:
-            return ()
+    sharpness = options.get("s", 1.0)
+    first = int(options.get("t1", _halving(arms)))
+    start = options.get("theta0", 0.01)
+    batch = (int(options.get("n", 0)), options.get("c", 0.999), "realised" in options)
+    own: dict[str, tuple[Any, ...]] = {
+        "simple_tracking": (sharpness,),
+        "almost_tracking": (*batch, sharpness, np.zeros((0, 0))),
+        "cr_a": (start, True),
+        "cr_c": (start, False),
+        "dsr": (first,),
+        "dsh": (first,),
+        "eb_tc_eps0": (options.get("eps0", 0.1),),
+        "pooled": (np.zeros(0),),
+    }
+    return own.get(chosen.name.split(":")[0], ())

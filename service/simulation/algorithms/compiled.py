@@ -1,8 +1,9 @@
 """How the algorithms are compiled: which liberties with floats are allowed, and where the machine code is kept.
 
-Allowed are reassociation, contraction, unsigned zeros and reciprocals: full speed, while infinities, NaNs and accurate functions
-keep their meaning (a fully relaxed mode broke ties differently). Machine code is cached between processes. Numba notices a
-change of the file that it compiles but not of a file that is imported from there, so the folder's name carries a digest of all.
+Allowed are reassociation, contraction, unsigned zeros and reciprocals: full speed, while infinities, NaNs and accurate
+functions keep their meaning (a fully relaxed mode broke ties differently). Machine code is cached between processes.
+Numba notices a change of the file that it compiles but not of a file that is imported from there, so the folder's name
+carries a digest of all.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import ParamSpec, TypeVar, cast
+from typing import Any, Literal, ParamSpec, TypeVar, cast
 
 import numba
 
@@ -46,11 +47,12 @@ def inlined(function: Callable[P, R]) -> Callable[P, R]:
     return _compile(function, inline="always")
 
 
-def _compile(function: Callable[P, R], *, inline: str) -> Callable[P, R]:
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = _CACHE_FOLDER
+def _compile(function: Callable[P, R], *, inline: Literal["never", "always"]) -> Callable[P, R]:
+    settings: Any = numba.config  # its names are made at run time
+    before = settings.CACHE_DIR
+    settings.CACHE_DIR = _CACHE_FOLDER
     try:
         made = numba.njit(cache=True, error_model="numpy", fastmath=_FLOAT_LIBERTIES, inline=inline)(function)
     finally:
-        numba.config.CACHE_DIR = before
+        settings.CACHE_DIR = before
     return cast("Callable[P, R]", made)

@@ -1,14 +1,15 @@
 """CR-A and CR-C, Continuous Rejects (Wang, Tzeng, Proutiere 2023). Need T; theta0 = 0.01 as in the paper.
 
-Active arms C are drawn in turn. Once more than theta0 * T draws are made, and whenever all of C have equally many, the worst arm l leaves
-if |C| > 2, it has more draws than any arm that left, and, with j = |C|,
+Active arms C are drawn in turn. Once more than theta0 * T draws are made, and whenever all of C have equally many, the
+worst arm l leaves if |C| > 2, it has more draws than any arm that left, and, with j = |C|,
 
     CR-C: min_{C without l} Q - Q_l >= G,   CR-A: mean_{C without l} Q - Q_l >= G,
     G = 1/sqrt(beta) - 1,   beta = olog(j) * sum_C N / (T - sum_{not C} N).
 
-beta > 1 makes G negative and so forces a rejection. Open: olog of the current j or of K (taken: j); the authors' own program leaves out the
-condition of equal draws (kept here, as printed). Equal draws hold exactly after each pass over C, and an arm that left has fewer than
-the others after the next pass, so testing once a pass is the whole rule. Over time: the best active arm.
+beta > 1 makes G negative and so forces a rejection. Open: olog of the current j or of K (taken: j); the authors' own
+program leaves out the condition of equal draws (kept here, as printed). Equal draws hold exactly after each pass over C,
+and an arm that left has fewer than the others after the next pass, so testing once a pass is the whole rule. Over time:
+the best active arm.
 """
 
 from __future__ import annotations

@@ -34,9 +34,7 @@ def run_epochs(
     while time < budget:
         forget(book)
         if halving:
-            time, shown, finished = _halve(
-                world, book, post, trace, length, time, budget, checkpoints, picks, shown, winner, rng
-            )
+            time, shown, finished = _halve(world, book, post, trace, length, time, budget, checkpoints, picks, shown, winner, rng)
         else:
             time, shown, finished = _reject(
                 world, book, post, trace, length, time, budget, checkpoints, picks, shown, winner, rng

@@ -1,8 +1,9 @@
 """DSH: SH in epochs of doubling budget [paper, appendix "Compared algorithms"]. Anytime.
 
-Epoch e is a fresh SH with the budget T1 * 2^e that forgets the past; recommended is the winner of the last finished epoch, none before
-the first. Open in the paper: T1, which is only "O(K log2 K)". Taken: T1 = K * ceil(log2 K), 240 at K = 40; `dsh:t1=213` would be
-ceil(K log2 K). An epoch ends with its last draw, so what its phases leave of its budget is not lost.
+Epoch e is a fresh SH with the budget T1 * 2^e that forgets the past; recommended is the winner of the last finished
+epoch, none before the first. Open in the paper: T1, which is only "O(K log2 K)". Taken: T1 = K * ceil(log2 K), 240 at K =
+40; `dsh:t1=213` would be ceil(K log2 K). An epoch ends with its last draw, so what its phases leave of its budget is not
+lost.
 """
 
 from __future__ import annotations

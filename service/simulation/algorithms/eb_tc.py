@@ -1,7 +1,7 @@
 """EB-TC (Jourdan et al. 2022): empirical-best leader, transportation-cost challenger. Anytime; made for fixed confidence.
 
-Each arm once; leader B = argmax Q; challenger C = argmin_{j != B} (Q_B - Q_j)^2 / (1/N_B + 1/N_j); B with probability 1/2, else C.
-Open: ties (the lowest position; means of Gaussian rewards never tie). Recommends argmax Q.
+Each arm once; leader B = argmax Q; challenger C = argmin_{j != B} (Q_B - Q_j)^2 / (1/N_B + 1/N_j); B with probability
+1/2, else C. Open: ties (the lowest position; means of Gaussian rewards never tie). Recommends argmax Q.
 """
 
 from __future__ import annotations

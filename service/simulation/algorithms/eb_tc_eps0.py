@@ -1,8 +1,8 @@
 """EB-TC-eps0 (Jourdan, Degenne, Kaufmann 2023), "fixed" with beta = 1/2 and eps0 = 0.1 as in the paper. Anytime.
 
-Each arm once; leader B = argmax Q; challenger C = argmin_{j != B} (Q_B - Q_j + eps0) / sqrt(1/N_B + 1/N_j); B is drawn iff its draws while
-it led are at most half the times it led. Open: whether "times it led" counts the present one (taken: yes, as in its source). Ties: the
-lowest position. Recommends argmax Q.
+Each arm once; leader B = argmax Q; challenger C = argmin_{j != B} (Q_B - Q_j + eps0) / sqrt(1/N_B + 1/N_j); B is drawn
+iff its draws while it led are at most half the times it led. Open: whether "times it led" counts the present one (taken:
+yes, as in its source). Ties: the lowest position. Recommends argmax Q.
 """
 
 from __future__ import annotations

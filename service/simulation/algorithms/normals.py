@@ -1,12 +1,14 @@
 """Standard normals in bulk, for Thompson sampling, which needs one of every arm at every draw: five times as fast as one by one.
 
-A ziggurat of 256 strips over the SFC64 generator, both written out here so that the loop stays in registers (a numpy generator is called
-through a pointer). The generator is seeded from the run's numpy generator. Strip i lies between X[i + 1] and X[i]; strip 0 holds the tail.
+A ziggurat of 256 strips over the SFC64 generator, both written out here so that the loop stays in registers (a numpy
+generator is called through a pointer). The generator is seeded from the run's numpy generator. Strip i lies between X[i +
+1] and X[i]; strip 0 holds the tail.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +39,7 @@ _HEIGHT = np.exp(-0.5 * _X**2)
 
 
 @compiled
-def next_bits(state: NDArray[np.uint64]) -> np.uint64:
+def next_bits(state: NDArray[np.uint64]) -> Any:
     """64 random bits: one step of SFC64."""
     bits = state[0] + state[1] + state[3]
     state[3] += np.uint64(1)
@@ -80,7 +82,8 @@ def _outside(state: NDArray[np.uint64], strip: int, value: float) -> float:
 def _inside(state: NDArray[np.uint64], out: Floats, place: int) -> tuple[int, int, float]:
     """Fill from `place` until the end, or until a point is not surely under the curve: (place, strip, value)."""
     a, b, c, d = state[0], state[1], state[2], state[3]
-    strip, value = 0, 0.0
+    strip: Any = 0
+    value = 0.0
     while place < len(out):
         bits = a + b + d
         d += np.uint64(1)

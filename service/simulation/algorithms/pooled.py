@@ -1,9 +1,10 @@
 """Pooled Allocation [paper, Algorithm pooled]: the two-approximation of the theory, not meant for practice. Needs T.
 
-Batches of T/B = 2K draws. The first K draw one arm each and give its pool mean; each later one counts a victory for the arm with the best
-pool mean, draws w_i(pool) * T/B times by the constant-ratio ceiling, and moves the pool: pool <- (1 - w) pool + w Q_b (an arm without a
-draw keeps its own). Recommended is the arm with most victories. Open: B (taken: floor(T / 2K), so that the ceiling's lemma holds), and
-the optimal weights, for which the H1 weights stand in. It needs T >= 2K (K + 1) for a first victory, and recommends none before.
+Batches of T/B = 2K draws. The first K draw one arm each and give its pool mean; each later one counts a victory for the
+arm with the best pool mean, draws w_i(pool) * T/B times by the constant-ratio ceiling, and moves the pool: pool <- (1 -
+w) pool + w Q_b (an arm without a draw keeps its own). Recommended is the arm with most victories. Open: B (taken: floor(T
+/ 2K), so that the ceiling's lemma holds), and the optimal weights, for which the H1 weights stand in. It needs T >= 2K (K
++ 1) for a first victory, and recommends none before.
 """
 
 from __future__ import annotations

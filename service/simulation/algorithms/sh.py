@@ -1,8 +1,9 @@
 """SH, Sequential Halving (Karnin, Koren, Somekh 2013). Needs T.
 
-L = ceil(log2 K) rounds; max(1, floor(T / (|S| L))) fresh draws of every arm in S, then the best ceil(|S|/2) by this round's means
-stay. Open: ties (the lowest positions stay) and the order inside a round (in turn). Over time it recommends the best arm of the
-latest finished round, none before the first. The paper's figures for SH and DSH follow from no textbook variant known to us.
+L = ceil(log2 K) rounds; max(1, floor(T / (|S| L))) fresh draws of every arm in S, then the best ceil(|S|/2) by this
+round's means stay. Open: ties (the lowest positions stay) and the order inside a round (in turn). Over time it recommends
+the best arm of the latest finished round, none before the first. The paper's figures for SH and DSH follow from no
+textbook variant known to us.
 """
 
 from __future__ import annotations
@@ -75,7 +76,5 @@ def play(
 ) -> None:
     """One run: the recommendation at every checkpoint goes into `picks`."""
     book, post = open_book(truth), open_post(world)
-    _, shown, winner = epoch(
-        world, book, post, trace, budget, 0, budget, checkpoints, picks, 0, BEST_ACTIVE, rng
-    )
+    _, shown, winner = epoch(world, book, post, trace, budget, 0, budget, checkpoints, picks, 0, BEST_ACTIVE, rng)
     picks[min(shown, len(picks) - 1) :] = winner

@@ -1,8 +1,8 @@
 """SR, Successive Rejects (Audibert, Bubeck, Munos 2010). Needs T.
 
-n_k = ceil((T - K) / (olog(K) (K + 1 - k))); in phase k every active arm is drawn n_k - n_{k-1} more times, then the worst by all its
-samples is dropped. Open: the order inside a phase (taken: in turn) and ties (the highest position is dropped, so the lowest stays).
-Over time it recommends the best active arm. What the phases leave of T (at most K) is not drawn.
+n_k = ceil((T - K) / (olog(K) (K + 1 - k))); in phase k every active arm is drawn n_k - n_{k-1} more times, then the worst
+by all its samples is dropped. Open: the order inside a phase (taken: in turn) and ties (the highest position is dropped,
+so the lowest stays). Over time it recommends the best active arm. What the phases leave of T (at most K) is not drawn.
 """
 
 from __future__ import annotations
@@ -91,7 +91,5 @@ def play(
 ) -> None:
     """One run: the recommendation at every checkpoint goes into `picks`."""
     book, post = open_book(truth), open_post(world)
-    _, shown, winner = epoch(
-        world, book, post, trace, budget, 0, budget, checkpoints, picks, 0, BEST_ACTIVE, rng
-    )
+    _, shown, winner = epoch(world, book, post, trace, budget, 0, budget, checkpoints, picks, 0, BEST_ACTIVE, rng)
     picks[min(shown, len(picks) - 1) :] = winner

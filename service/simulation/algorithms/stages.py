@@ -36,9 +36,7 @@ def _draw_at_once(book: Floats, active: Ints, rounds: int, rng: np.random.Genera
 
 
 @compiled
-def _rounds_at_once(
-    world: World, checkpoints: Ints, shown: int, stop: int, time: int, size: int, rounds: int
-) -> int:
+def _rounds_at_once(world: World, checkpoints: Ints, shown: int, stop: int, time: int, size: int, rounds: int) -> int:
     """How many of the rounds can be drawn together because no checkpoint and no stop lies inside them."""
     if not world.plain:
         return 0

@@ -1,7 +1,8 @@
 """What a draw does to what is known: a reward, at once or late or never.
 
-As in live traffic an arm has two counts: `draws` (with those whose reward is still awaited) and `observed` (rewards that came).
-A lost reward is awaited for ever. Counts are floats because the scores mix them with floats; they are exact below 2^53.
+As in live traffic an arm has two counts: `draws` (with those whose reward is still awaited) and `observed` (rewards that
+came). A lost reward is awaited for ever. Counts are floats because the scores mix them with floats; they are exact below
+2^53.
 """
 
 from __future__ import annotations
@@ -83,9 +84,7 @@ def is_live(world: World) -> bool:
 
 
 @inlined
-def pull(
-    world: World, book: Floats, post: Floats, trace: Ints, arm: int, time: int, rng: np.random.Generator
-) -> None:
+def pull(world: World, book: Floats, post: Floats, trace: Ints, arm: int, time: int, rng: np.random.Generator) -> None:
     """Draw the arm as draw number `time` (from 0), then take in all rewards that come before the next draw."""
     if world.plain:
         book[DRAWS, arm] += 1.0
@@ -97,9 +96,7 @@ def pull(
 
 
 @compiled
-def _pull_any(
-    world: World, book: Floats, post: Floats, trace: Ints, arm: int, time: int, rng: np.random.Generator
-) -> None:
+def _pull_any(world: World, book: Floats, post: Floats, trace: Ints, arm: int, time: int, rng: np.random.Generator) -> None:
     """The long way: any reward, perhaps late, perhaps traced."""
     book[DRAWS, arm] += 1.0
     if is_live(world):
@@ -111,9 +108,7 @@ def _pull_any(
 
 
 @compiled
-def _exchange(
-    world: World, book: Floats, post: Floats, arm: int, time: int, rng: np.random.Generator
-) -> None:
+def _exchange(world: World, book: Floats, post: Floats, arm: int, time: int, rng: np.random.Generator) -> None:
     """Send this draw's reward on its way, if it is not lost, and take in what comes before the next draw."""
     window = post.shape[1]
     if world.loss == 0.0 or rng.random() >= world.loss:
@@ -139,9 +134,7 @@ def _lateness(world: World, rng: np.random.Generator) -> int:
 
 
 @inlined
-def draw(
-    world: World, book: Floats, post: Floats, trace: Ints, arm: int, time: int, rng: np.random.Generator
-) -> None:
+def draw(world: World, book: Floats, post: Floats, trace: Ints, arm: int, time: int, rng: np.random.Generator) -> None:
     """Draw for a baseline: none of them is defined for late rewards, so an arm without any counts as the average of all."""
     pull(world, book, post, trace, arm, time, rng)
     if not world.plain and is_live(world):

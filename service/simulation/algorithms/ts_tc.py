@@ -1,8 +1,8 @@
 """TS-TC (Shang et al. 2020, Jourdan et al. 2022): Thompson-sampled leader, transportation-cost challenger. Anytime.
 
-Each arm once; leader B = argmax of theta_i ~ N(Q_i, 1/N_i); challenger as in EB-TC with cost 0 where Q_j >= Q_B; B with probability 1/2,
-else C. Open: ties of the cost, which are common here. Taken: uniformly at random, because the lowest position would favour the best arm
-of nine of the ten instances. Recommends argmax Q.
+Each arm once; leader B = argmax of theta_i ~ N(Q_i, 1/N_i); challenger as in EB-TC with cost 0 where Q_j >= Q_B; B with
+probability 1/2, else C. Open: ties of the cost, which are common here. Taken: uniformly at random, because the lowest
+position would favour the best arm of nine of the ten instances. Recommends argmax Q.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The budgets of the ten instances, which the paper does not print.
 
-It says only that the best algorithm's PoE is between 0.01 and 0.1. Taken: the smallest multiple of 100 at which Simple Tracking's PoE is at
-most 0.05. Simple Tracking is anytime, so one set of runs shows all multiples; a pilot finds how long they must be. These runs are
-longer than the budget found and so have their own random streams: the budget is not chosen by the runs that are then judged.
+It says only that the best algorithm's PoE is between 0.01 and 0.1. Taken: the smallest multiple of 100 at which Simple
+Tracking's PoE is at most 0.05. Simple Tracking is anytime, so one set of runs shows all multiples; a pilot finds how long
+they must be. These runs are longer than the budget found and so have their own random streams: the budget is not chosen
+by the runs that are then judged.
 """
 
 from __future__ import annotations

@@ -25,8 +25,6 @@ def run(session: Session) -> list[Result]:
     for name in INSTANCES:
         environment = instance(name)
         budget = find_horizon(session, environment)
-        cells = [
-            cell(environment, policy, budget, _CHECKPOINTS) for policy in able(EVERYONE, environment, budget)
-        ]
+        cells = [cell(environment, policy, budget, _CHECKPOINTS) for policy in able(EVERYONE, environment, budget)]
         results += session.play(cells, f"instance {name}, T = {budget}")
     return results

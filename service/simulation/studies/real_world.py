@@ -21,8 +21,6 @@ def run(session: Session) -> list[Result]:
     results: list[Result] = []
     for name, budget in BUDGETS.items():
         environment = instance(name)
-        cells = [
-            cell(environment, policy, budget, _CHECKPOINTS) for policy in able(EVERYONE, environment, budget)
-        ]
+        cells = [cell(environment, policy, budget, _CHECKPOINTS) for policy in able(EVERYONE, environment, budget)]
         results += session.play(cells, f"{name}, T = {budget}")
     return results

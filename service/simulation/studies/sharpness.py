@@ -1,10 +1,12 @@
 """Beyond the paper: weights D^(-s) with s from 1 (the paper's, the only one with a proof) to 2, against every baseline.
 
-For every environment the budgets are those at which Simple Tracking with s = 1 errs in 20, 5 and 1% of the runs, and, continuing the fall of
-log(PoE) from 5 to 1%, in 0.1%. The budgets come from a first set of runs; all policies are then judged on fresh ones. Where 200 arms, or the
-length of instance 5, would take hours, there are fewer runs (and instance 5 stops at 5%).
+For every environment the budgets are those at which Simple Tracking with s = 1 errs in 20, 5 and 1% of the runs, and,
+continuing the fall of log(PoE) from 5 to 1%, in 0.1%. The budgets come from a first set of runs; all policies are then
+judged on fresh ones. Where 200 arms, or the length of instance 5, would take hours, there are fewer runs (and instance 5
+stops at 5%).
 
-An arm is starved if it has less than a tenth of an equal share of the draws; counted is how often that happens to the best one.
+An arm is starved if it has less than a tenth of an equal share of the draws; counted is how often that happens to the
+best one.
 """
 
 from __future__ import annotations
@@ -54,9 +56,7 @@ def find_budgets(session: Session, environment: Environment) -> tuple[int, ...]:
         step = max(1, round(max(horizon, 2.0 * _STEPS) / _STEPS))
         points = tuple(step * k + environment.arms for k in range(1, _STEPS + 1))
         cell = Cell(environment, "simple_tracking", points[-1], points)
-        (result,) = session.play(
-            [cell], f"budgets of {environment.label}", runs_for(environment, session.runs)
-        )
+        (result,) = session.play([cell], f"budgets of {environment.label}", runs_for(environment, session.runs))
         found = [_first_below(result, level) for level in levels]
         if None not in found:
             break

@@ -1,8 +1,8 @@
 """Random gap structures for the sharpness study: how the other arms lie below the best one, drawn once from a fixed seed.
 
-Gaps are u^shape for uniform u: shape 0.5 puts most arms far below, 2 crowds them near the best. They are scaled to a given H1 in units
-of the rewards' deviation, so that every structure of a size is about equally hard. The best arm stands at a random position, because ties of
-binary rewards go to the lowest one.
+Gaps are u^shape for uniform u: shape 0.5 puts most arms far below, 2 crowds them near the best. They are scaled to a
+given H1 in units of the rewards' deviation, so that every structure of a size is about equally hard. The best arm stands
+at a random position, because ties of binary rewards go to the lowest one.
 """
 
 from __future__ import annotations
