@@ -164,7 +164,7 @@ class Ledger:
             idempotency_key=idempotency_key,
         )
         self._count(position, None, state, expiry_reward, in_epoch=True)
-        self._drawn.append(draw)
+        self._drawn.append(assignment)
         found = self.found
         found.assignments[draw] = assignment
         if unit is not None:
@@ -268,17 +268,15 @@ class Ledger:
         """All changes since the last time, to be written; None if there are none."""
         if not self._events and not self._replies:
             return None
-        fresh = set(self._drawn) if self._moved else ()
-        moved = [draw for draw in self._moved if draw not in fresh]
         snapshots, thin_by = self._take_snapshot()
         changes = Changes(
             progress=self.progress,
             arms=self.records(sorted(self._touched.difference(self._added))),
             redefined=self.records(sorted(self._redefined.difference(self._added))),
             new_arms=self.records(self._added),
-            events=self._events,
-            drawn=[self.found.assignments[draw] for draw in self._drawn],
-            moved=[self.found.assignments[draw] for draw in moved],
+            events=[event for event in self._events if event.kind != "draw"] if self._drawn else self._events,
+            drawn=self._drawn,
+            moved=[self.found.assignments[draw] for draw in self._moved],
             batches=self._batches,
             observations=self._observations,
             replies=self._replies,
@@ -326,7 +324,7 @@ class Ledger:
 
     def _clear_changes(self) -> None:
         self._events: list[Event] = []
-        self._drawn: list[int] = []
+        self._drawn: list[Assignment] = []
         self._moved: dict[int, None] = {}
         self._touched: set[int] = set()
         self._redefined: set[int] = set()
