@@ -23,7 +23,7 @@ from tests.conftest import NewDatabase
 from tests.live.model import Model, ModelArm, ModelDraw, Refused, Settings
 from tests.live.workers import Workers
 
-_EXAMPLES = int(os.environ.get("BESTARM_LIVE_EXAMPLES", "40"))
+_EXAMPLES = int(os.environ.get("BESTARM_LIVE_EXAMPLES", "25"))
 _STEPS = 30
 # Making a failing example small takes minutes: worth it for the one who looks for the reason, not for the one who runs all tests.
 _PHASES = tuple(Phase) if "BESTARM_LIVE_SHRINK" in os.environ else (Phase.explicit, Phase.reuse, Phase.generate)
@@ -186,7 +186,9 @@ class LiveTraffic(RuleBasedStateMachine):
     @rule(data=st.data(), worker=_workers)
     def tell_a_batch(self, data: st.DataObject, worker: int) -> None:
         """A batch of rewards, by assignment and by unit, each with its own result."""
-        drawn = data.draw(st.lists(st.tuples(st.none() | st.sampled_from(_UNITS), _numbers, self.rewards), min_size=1, max_size=8))
+        drawn = data.draw(
+            st.lists(st.tuples(st.none() | st.sampled_from(_UNITS), _numbers, self.rewards), min_size=1, max_size=8)
+        )
         items = [RewardItem(None if unit else self.picked(pick)[0], unit, reward) for unit, pick, reward in drawn]
         [results] = self.workers.submit_together(self.key, [TellMany(items)], worker)
         if self.model.status == "archived":

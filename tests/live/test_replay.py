@@ -109,6 +109,7 @@ def experiment(new_database: NewDatabase) -> Iterator[Experiment]:
     made = Experiment(workers, number)
     assert made.difference() == ""
     yield made
+    assert made.difference() == ""  # every edit was taken back
     workers.close()
 
 
@@ -165,13 +166,14 @@ def test_an_edited_event_is_found_and_named(experiment: Experiment, column: str,
     if kind == "observation" and column == "reward_after" and said.startswith(("Arm", "Event")):
         return  # an unnamed observation stands nowhere else: the first number that follows from it is named
     assert re.search(named, said), said
-    assert experiment.difference() == ""
 
 
 @pytest.mark.parametrize("kind", ["draw", "reward", "correction", "void", "expiry", "maturity", "observation", "arm_changed"])
 def test_a_missing_event_is_found_and_named(experiment: Experiment, kind: str) -> None:
     """A hole in the sequence."""
-    columns = "sequence, kind, at, arm, draw, epoch, reason, expires_at, expiry_reward, status_before, reward_before, closed_before"
+    columns = (
+        "sequence, kind, at, arm, draw, epoch, reason, expires_at, expiry_reward, status_before, reward_before, closed_before"
+    )
     names = [*columns.split(", "), "status_after", "reward_after", "closed_after", "details"]
     listed = ", ".join(names)
     read = f"SELECT {listed} FROM events WHERE experiment_id = :e AND kind = :kind ORDER BY sequence"  # noqa: S608
@@ -184,7 +186,6 @@ def test_a_missing_event_is_found_and_named(experiment: Experiment, kind: str) -
         again = f"INSERT INTO events (experiment_id, {listed}) VALUES (:e, {places})"  # noqa: S608
         experiment.write(again, **dict(zip(names, row, strict=True)))
     assert re.search(rf"\b(Event {row[0]}|[Aa]ssignment {row[4]})\b", said), said
-    assert experiment.difference() == ""
 
 
 _PROJECTIONS = [
@@ -240,7 +241,6 @@ def test_an_edited_projection_is_found_and_named(experiment: Experiment, table: 
         "observations": f"Observation.*{shown}",
     }
     assert re.search(named[table], said), said
-    assert experiment.difference() == ""
 
 
 @pytest.mark.parametrize(("table", "place", "where"), [("assignments", "draw", 7), ("batches", "number", 2)])
@@ -253,7 +253,6 @@ def test_a_missing_row_is_found_and_named(experiment: Experiment, table: str, pl
     finally:
         experiment.write(update, old=1_000_000, new=where)
     assert re.search(rf"\b(Assignment|Batch) {where}\b", said), said
-    assert experiment.difference() == ""
 
 
 def test_the_command_says_what_differs_and_fails(database_url: str, key: str) -> None:

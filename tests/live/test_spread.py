@@ -33,8 +33,8 @@ def test_a_thousand_simultaneous_asks_split_as_the_targets_say(live: Server, htt
     targets = {arm["arm"]: arm["target_share"] for arm in http.get(f"{path}/recommendation").json()["arms"]}
 
     async def ask_all() -> list[dict[str, Any]]:
-        limits = httpx.Limits(max_connections=200)
-        async with httpx.AsyncClient(base_url=live.url, timeout=60, limits=limits) as client:
+        limits = httpx.Limits(max_connections=100)
+        async with httpx.AsyncClient(base_url=live.url, timeout=300, limits=limits) as client:
             answers = await asyncio.gather(*(client.post(f"{path}/assignments", json={}) for _ in range(_ASKS)))
         return [answer.json() for answer in answers]
 
@@ -62,7 +62,9 @@ def told(workers: Workers, model: Model, key: str, count: int, worker: int) -> N
 
 @pytest.mark.parametrize("sufficiency_by", ["planned", "realised"])
 def test_workers_share_a_plan_restarts_continue_it_and_disabled_arms_leave_it(
-    workers: Workers, key: str, sufficiency_by: Any  # noqa: ANN401 - one of two words
+    workers: Workers,
+    key: str,
+    sufficiency_by: Any,  # noqa: ANN401 - one of two words
 ) -> None:
     """Draws come from one plan whichever worker is asked, before and after a restart, and arm changes do what rule 8 says."""
     names = ["a", "b", "c", "d"]
