@@ -1,7 +1,7 @@
 """Replay: recompute every decision, every assignment and every statistic from the history, and name the first difference.
 
-One pass in assignment order follows each assignment from state to state up to its stored row. One pass in sequence order feeds the
-history to a fresh ledger, which must decide every draw alike and end with the stored statistics. Events carry the state
+One pass in assignment order follows each assignment from state to state up to its stored row. One pass in sequence order
+feeds the history to a fresh ledger, which must decide every draw alike and end with the stored statistics. Events carry the state
 before and after, so neither pass remembers more than one assignment: memory is bounded whatever the length of the history.
 """
 

@@ -113,7 +113,7 @@ def experiment(new_database: NewDatabase) -> Iterator[Experiment]:
     workers.close()
 
 
-def other(value: Any, column: str) -> Any:  # noqa: ANN401 - a cell
+def other(value: Any, column: str) -> Any:  # noqa: ANN401, PLR0911 - a cell; one case per kind of column
     """Another value that the column could hold."""
     if column == "arm":
         return (value + 1) % 4
@@ -154,7 +154,7 @@ _EVENTS = [
 def test_an_edited_event_is_found_and_named(experiment: Experiment, column: str, kind: str) -> None:
     """An arm, a reward, a state or a number in the history: replay names the event or the assignment it belongs to."""
     where = f"FROM events WHERE experiment_id = :e AND kind = :kind AND {column} IS NOT NULL"
-    rows = experiment.rows(f"SELECT sequence, draw, {column} {where} ORDER BY sequence", kind=kind)  # noqa: S608 - our own names
+    rows = experiment.rows(f"SELECT sequence, draw, {column} {where} ORDER BY sequence", kind=kind)
     sequence, draw, value = rows[len(rows) // 2]
     update = f"UPDATE events SET {column} = :value WHERE experiment_id = :e AND sequence = :sequence"  # noqa: S608
     experiment.write(update, value=other(value, column), sequence=sequence)

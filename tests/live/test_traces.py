@@ -1,4 +1,4 @@
-"""Delayed traffic over HTTP, arm for arm: the service draws what an in-memory loop draws from the same rewards at the same time."""
+"""Delayed traffic over HTTP, arm for arm: the service draws what an in-memory loop draws from the same rewards."""
 
 from __future__ import annotations
 
