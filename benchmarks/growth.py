@@ -30,7 +30,8 @@ def load_rows(postgres: Postgres, database: str, rows: int) -> None:
     postgres.sql(
         "INSERT INTO assignments(experiment_id, draw, token, sequence, arm, unit, reason, epoch, created_at, status, reward,"
         " closed, rewarded_at, idempotency_key)"
-        f" SELECT 1, g, g, {base} + g, g % 10, 'user-' || g % 5000, 'track', 1, g, 'rewarded', 1, true, g, md5(g::text) FROM {drawn}",
+        f" SELECT 1, g, g, {base} + g, g % 10, 'user-' || g % 5000, 'track', 1, g, 'rewarded', 1, true, g, md5(g::text)"
+        f" FROM {drawn}",
         database,
     )
     postgres.sql(

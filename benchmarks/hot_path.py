@@ -123,7 +123,7 @@ class Bench:
         def run(seconds: float) -> dict[str, float]:
             rows = int(seconds * 3_000)
             drawn = f"SELECT gen_random_uuid(), 1, i % 10 FROM generate_series(1, {rows}) i"
-            insert = f"INSERT INTO assignments(id, experiment_id, arm) {drawn} RETURNING id"  # noqa: S608 - a number
+            insert = f"INSERT INTO assignments(id, experiment_id, arm) {drawn} RETURNING id"
             ids = self.postgres.sql(insert, "naive").split()
             listed = self.folder / "naive"
             listed.write_text("".join(f"/experiments/1/assignments/{one}/reward\n" for one in ids))

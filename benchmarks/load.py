@@ -33,7 +33,7 @@ def wrk(url: str, script: str | None, *arguments: str, connections: int, seconds
         command += ["-H", header]
     if script:
         command += ["-s", str(_LUA / script)]
-    done = subprocess.run([*command, url, "--", *arguments], capture_output=True, text=True, check=True)  # noqa: S603
+    done = subprocess.run([*command, url, "--", *arguments], capture_output=True, text=True, check=True)
     return _read(done.stdout)
 
 
@@ -62,7 +62,7 @@ def pgbench(binaries: Path, socket: Path, database: str, script: Path, *, client
         binaries / "pgbench", "-n", "-M", "prepared", "-f", script, "-D", f"experiments={experiments}",
         "-c", str(clients), "-j", "2", "-T", str(max(1, round(seconds))), "-h", socket, "-U", "bestarm", database,
     ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     rate = re.search(r"tps = ([\d.]+)", done.stdout)
     latency = re.search(r"latency average = ([\d.]+) ms", done.stdout)
     per_second, mean = float(rate[1]) if rate else 0.0, float(latency[1]) if latency else float("nan")

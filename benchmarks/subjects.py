@@ -86,7 +86,7 @@ def application(target: str, folder: Path = HERE.parent, **environment: str) -> 
         sys.executable, "-m", "uvicorn", target, "--loop", "uvloop", "--http", "httptools",
         "--port", str(port), "--log-level", "warning", "--no-access-log",
     ]  # fmt: skip
-    process = subprocess.Popen(command, cwd=folder, env=os.environ | environment)  # noqa: S603 - ourselves
+    process = subprocess.Popen(command, cwd=folder, env=os.environ | environment)
     try:
         for _ in range(600):
             try:
