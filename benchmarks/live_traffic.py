@@ -156,6 +156,7 @@ def conversions(runs: int, bar: Progress) -> dict[str, Any]:
     variants = {
         "live": (ZERO, int(CONVERSIONS["window"]), True),
         "synchronous": (WAIT, 0, False),
+        "all_told_late": (WAIT, 0, False),
         "zeros_only_at_expiry": (ZERO, int(CONVERSIONS["window"]), False),
     }
     task = bar.add_task("conversions and silence", total=len(variants) * runs)
@@ -337,7 +338,12 @@ def tables(found: dict[str, Any]) -> dict[str, str]:
             + f" | {dropped} |"
         )
     silent = found["conversions"]
-    names = {"live": "live", "synchronous": "synchronous", "zeros_only_at_expiry": "zeros only when they expire"}
+    names = {
+        "live": "live",
+        "synchronous": "synchronous",
+        "all_told_late": "zeros told as late as ones",
+        "zeros_only_at_expiry": "zeros only when they expire",
+    }
     conversion = [
         "| | "
         + " | ".join(f"error at {int(look):,}" for look in silent["live"]["errors"])
@@ -400,22 +406,25 @@ def write_page(found: dict[str, Any]) -> None:
     PAGE.write_text(page)
 
 
-def main(runs: int = 1_000, only_page: bool = False) -> None:  # noqa: FBT001, FBT002 - flags
-    """Run all studies and write results/live_traffic.json and the tables of docs/live-traffic.md."""
-    if only_page:
-        write_page(json.loads(RESULTS.read_text()))
-        return
-    began = time.monotonic()
+def main(runs: int = 1_000, only: str | None = None, only_page: bool = False) -> None:  # noqa: FBT001, FBT002 - flags
+    """Run all studies (or one) and write results/live_traffic.json and the tables of docs/live-traffic.md."""
     stored = json.loads((HERE / "data" / "instances_4_7_9.json").read_text())
     INSTANCES.update({int(number): means for number, means in stored["instances"].items()})
+    studies = {
+        "late_and_lost": lambda bar: late_and_lost(runs, bar),
+        "conversions": lambda bar: conversions(runs, bar),
+        "changing_arms": lambda bar: changing_arms(runs // 10, bar),
+    }
+    found = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     with Progress() as bar:
-        found = {
-            "command": f"make bench-live (runs = {runs:,})",
-            "late_and_lost": late_and_lost(runs, bar),
-            "conversions": conversions(runs, bar),
-            "changing_arms": changing_arms(runs // 10, bar),
-        }
-    found["seconds"] = round(time.monotonic() - began)
+        for name, study in studies.items():
+            if only_page or (only is not None and name != only):
+                continue
+            began, began_cpu = time.monotonic(), time.process_time()
+            found[name] = study(bar)
+            spent = {"seconds": time.monotonic() - began, "cpu_seconds": time.process_time() - began_cpu}
+            found.setdefault("cost", {})[name] = {what: round(value) for what, value in spent.items()}
+    found["command"] = "make bench-live"
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(found, indent=1) + "\n")
     write_page(found)
