@@ -34,6 +34,8 @@ REFRESH_AFTER = 1024
 LARGEST_FALL = 4.0
 # A step costs about as much as two rows of pairs, a fresh start 24 rows for each cell of gaps in use.
 MOST_STEPS_AT_ONCE = 16
+# Sharpness multiplies the error; this is the largest that the API takes and the bound covers.
+LARGEST_SHARPNESS = 2.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +90,7 @@ def afresh(gaps: Floats) -> TargetMemory:
 
 def remembered_targets(means: Floats, sharpness: float, memory: TargetMemory | None) -> tuple[Floats, TargetMemory | None]:
     """The targets of `targets_from_means`, within FAST_TARGET_ERROR, and what to remember of them."""
-    if len(means) <= DIRECT_UP_TO:
+    if len(means) <= DIRECT_UP_TO or sharpness > LARGEST_SHARPNESS:
         return targets_from_means(means, sharpness), None
     known = ~np.isnan(means)
     if known.all():

@@ -177,6 +177,14 @@ def test_few_arms_go_by_the_direct_formula() -> None:
     assert targets.tolist() == targets_from_means(means).tolist()
 
 
+def test_what_the_bound_does_not_cover_goes_by_the_direct_formula() -> None:
+    """Beyond the largest sharpness of the API no bound is proved, so nothing faster is used."""
+    means = np.random.default_rng(6).random(ARMS)
+    targets, memory = remembered_targets(means, 2.5, None)
+    assert memory is None
+    assert targets.tolist() == targets_from_means(means, 2.5).tolist()
+
+
 def test_arms_without_any_reward_share_alike() -> None:
     """Before the first reward of many arms the targets are equal."""
     targets, memory = remembered_targets(np.full(ARMS, np.nan), 1.0, None)
