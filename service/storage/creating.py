@@ -42,7 +42,7 @@ async def insert_experiment(
     if answer:
         try:
             await connection.execute(insert(replies), _by_column(replies, [records.reply_row(0, answer)]))
-        except IntegrityError as taken:  # by a request for another experiment: the same one would have met its key above
+        except IntegrityError as taken:  # by a request for another experiment that ran at the same time
             raise IdempotencyKeyReused("This Idempotency-Key was used before with another body.") from taken
     return stored
 

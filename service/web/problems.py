@@ -13,7 +13,6 @@ from starlette.exceptions import HTTPException
 
 from service import errors
 from service.web.request_id import current_request_id
-from service.web.schemas import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -86,6 +85,13 @@ def problem_for(error: errors.BestArmError, headers: Mapping[str, str] | None = 
     return problem(status, code, str(error), fields=fields, headers={**retry, **(headers or {})})
 
 
+def problem_of_ours(path: str, error: Exception, headers: Mapping[str, str] | None = None) -> Response:
+    """The answer when something went wrong that should not have: the log has the details, the caller the request's id."""
+    log.error("unexpected", path=path, exc_info=error)
+    detail = "Something went wrong on our side; the request id names it in the log."
+    return problem(500, "internal_error", detail, headers=headers)
+
+
 def install(app: FastAPI) -> None:
     """Let the application answer every failure as a problem."""
 
@@ -109,10 +115,7 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     async def unexpected(request: Request, error: Exception) -> Response:
-        log.error("unexpected", path=request.url.path, exc_info=error)
-        # Starlette answers these outside of all middleware, so the name is put on here.
-        detail = "Something went wrong on our side; the request id names it in the log."
-        return problem(500, "internal_error", detail, headers={"X-Request-Id": current_request_id()})
+        return problem_of_ours(request.url.path, error)
 
 
 def _field(error: Mapping[str, Any]) -> dict[str, str]:
@@ -121,20 +124,6 @@ def _field(error: Mapping[str, Any]) -> dict[str, str]:
     steps = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
     pointer = steps if where == "body" else f"/{where}{steps}"
     return {"pointer": pointer, "detail": str(error["msg"])}
-
-
-def describe(document: dict[str, Any]) -> dict[str, Any]:
-    """The OpenAPI document with the shape of problems in it, also where the framework would show its own."""
-    shapes = document["components"]["schemas"]
-    for framework_s in ("HTTPValidationError", "ValidationError"):
-        shapes.pop(framework_s, None)
-    problem_shape = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
-    shapes |= problem_shape.pop("$defs") | {"Problem": problem_shape}
-    for operations in document["paths"].values():
-        for operation in operations.values():
-            if "application/json" in operation["responses"].get("422", {}).get("content", {}):
-                operation["responses"] |= {str(status): answer for status, answer in documented(422).items()}
-    return document
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
