@@ -12,7 +12,7 @@ from typing import TypeAlias
 from sqlalchemy import engine as sync
 from sqlalchemy import event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
@@ -31,7 +31,10 @@ _DRIVERS = {
 
 def async_url(url: str) -> URL:
     """The URL as users write it, with the driver that the service brings."""
-    parsed = make_url(url)
+    try:
+        parsed = make_url(url)
+    except ArgumentError as unreadable:
+        raise InvalidValue("/database_url", "It is written sqlite:///file.db or postgresql://user:pw@host/db.") from unreadable
     scheme = parsed.drivername.partition("+")[0]
     if scheme not in _DRIVERS:
         raise InvalidValue("/database_url", f"The database must be sqlite or postgresql, not {scheme!r}.")
@@ -40,7 +43,10 @@ def async_url(url: str) -> URL:
 
 def display_url(url: str) -> str:
     """The URL without its password, for messages."""
-    return make_url(url).render_as_string(hide_password=True)
+    try:
+        return make_url(url).render_as_string(hide_password=True)
+    except ArgumentError:
+        return "a database whose URL cannot be read"
 
 
 # What the layers above hand around without looking inside.
