@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -20,6 +23,7 @@ from service.errors import BestArmError
 from service.settings import Settings
 from service.storage.database import Database, display_url
 from service.storage.migrating import migrate as migrate_database
+from service.web.metrics import FOLDER as METRICS_FOLDER
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -67,6 +71,17 @@ async def _prepare(settings: Settings) -> None:
         await database.close()
 
 
+@contextmanager
+def _shared_metrics(workers: int) -> Iterator[None]:
+    """Several workers add up their metrics in a folder; it must be known before the workers import anything."""
+    if workers == 1:
+        yield
+        return
+    with TemporaryDirectory(prefix="bestarm-metrics-", ignore_cleanup_errors=True) as folder:
+        os.environ[METRICS_FOLDER] = folder
+        yield
+
+
 @app.command()
 def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
@@ -94,17 +109,18 @@ def serve(
     for name, value in given.items():  # the worker processes read their settings from the environment
         if value is not None:
             os.environ[f"BESTARM_{name.upper()}"] = str(value)
-    uvicorn.run(
-        "service.main:create_server",
-        factory=True,
-        host=settings.host,
-        port=settings.port,
-        workers=settings.workers,
-        log_level=settings.log_level,
-        access_log=False,
-        proxy_headers=False,  # nothing here looks at the client's address
-        timeout_graceful_shutdown=_GRACE_SECONDS,
-    )
+    with _shared_metrics(settings.workers):
+        uvicorn.run(
+            "service.main:create_server",
+            factory=True,
+            host=settings.host,
+            port=settings.port,
+            workers=settings.workers,
+            log_level=settings.log_level,
+            access_log=False,
+            proxy_headers=False,  # nothing here looks at the client's address
+            timeout_graceful_shutdown=_GRACE_SECONDS,
+        )
 
 
 @app.command()
