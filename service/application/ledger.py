@@ -59,10 +59,13 @@ class Ledger:
         self.found = Found()
         self._positions_by_key: dict[str, int] = {}
         self._targets: Floats | None = None
+        self.plan: Plan | None = None
+        self._index_of: dict[int, int] = {}
         self.refresh(progress, records)
 
     def refresh(self, progress: Progress, moved: Iterable[ArmRecord]) -> None:
         """Take over what is stored: all of it at first, later what another worker wrote meanwhile."""
+        self._put_plan_away()
         self.experiment = progress.experiment
         self.version = progress.version
         self.as_of = progress.as_of
@@ -161,7 +164,7 @@ class Ledger:
             idempotency_key=idempotency_key,
         )
         self._count(position, None, state, expiry_reward, in_epoch=True)
-        self._drawn.append(draw)
+        self._drawn.append(assignment)
         found = self.found
         found.assignments[draw] = assignment
         if unit is not None:
@@ -216,6 +219,7 @@ class Ledger:
         self._record(kind, now, details=details)
         self.experiment = experiment
         self._settings_changed = True
+        self._put_plan_away()
         self._settle()
 
     def add_arm(self, arm: Arm, details: dict[str, Json], now: int) -> None:
@@ -237,6 +241,7 @@ class Ledger:
         if arm.active != was_active:
             self._start_epoch()
         else:
+            self._put_plan_away()
             self._settle()
 
     def note(self, kind: EventKind, details: dict[str, Json], now: int) -> None:
@@ -263,17 +268,15 @@ class Ledger:
         """All changes since the last time, to be written; None if there are none."""
         if not self._events and not self._replies:
             return None
-        fresh = set(self._drawn) if self._moved else ()
-        moved = [draw for draw in self._moved if draw not in fresh]
         snapshots, thin_by = self._take_snapshot()
         changes = Changes(
             progress=self.progress,
             arms=self.records(sorted(self._touched.difference(self._added))),
             redefined=self.records(sorted(self._redefined.difference(self._added))),
             new_arms=self.records(self._added),
-            events=self._events,
-            drawn=[self.found.assignments[draw] for draw in self._drawn],
-            moved=[self.found.assignments[draw] for draw in moved],
+            events=[event for event in self._events if event.kind != "draw"] if self._drawn else self._events,
+            drawn=self._drawn,
+            moved=[self.found.assignments[draw] for draw in self._moved],
             batches=self._batches,
             observations=self._observations,
             replies=self._replies,
@@ -321,7 +324,7 @@ class Ledger:
 
     def _clear_changes(self) -> None:
         self._events: list[Event] = []
-        self._drawn: list[int] = []
+        self._drawn: list[Assignment] = []
         self._moved: dict[int, None] = {}
         self._touched: set[int] = set()
         self._redefined: set[int] = set()
@@ -346,7 +349,6 @@ class Ledger:
             floors=np.array([self.arms[position].min_share for position in active], np.float64),
         )
         self._targets = None
-        self.plan: Plan | None = None
         if self._batch:
             self.plan = Plan(
                 batch=self._batch,
@@ -359,7 +361,8 @@ class Ledger:
 
     def _start_epoch(self) -> None:
         """The set of active arms changed: the tracking term starts from zero, the running plan loses the arms that left."""
-        for position, one in enumerate(self._with_plan(position) for position in range(len(self.arms))):
+        self._put_plan_away()
+        for position, one in enumerate(self.statistics):
             restarted = replace(one, epoch_draws=0, plan_weight_sum=0.0)
             struck = replace(restarted, planned=0, plan_left=0)
             self.statistics[position] = restarted if self.arms[position].active else struck
@@ -413,6 +416,12 @@ class Ledger:
         self._batch, self._plan_averaged = plan.batch, plan.averaged
         # The cursor is kept as a position, which means the same after arms come and go.
         self._plan_cursor = int(self.positions[plan.cursor - 1]) + 1 if plan.cursor else 0
+
+    def _put_plan_away(self) -> None:
+        """Back into the arms' statistics, before the arrays are laid out anew from them."""
+        for position in self._index_of if self.plan else ():
+            self.statistics[position] = self._with_plan(position)
+        self.plan = None
 
     def _with_plan(self, position: int) -> ArmStatistics:
         counted = self.statistics[position]

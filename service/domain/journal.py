@@ -117,7 +117,9 @@ class Changes:
     """Those of them whose name, value, floor or status changed."""
     new_arms: list[ArmRecord] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
+    """All but the draws, whose events are made of `drawn`."""
     drawn: list[Assignment] = field(default_factory=list)
+    """As they were when drawn."""
     moved: list[Assignment] = field(default_factory=list)
     batches: list[Batch] = field(default_factory=list)
     observations: list[ObservationRecord] = field(default_factory=list)

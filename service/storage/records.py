@@ -89,6 +89,23 @@ ARM_COUNTS = (
     "plan_left",
     "plan_weight_sum",
 )
+# What a draw consists of, with PostgreSQL's types.
+DRAWN = (
+    ("experiment_id", "bigint"),
+    ("draw", "bigint"),
+    ("token", "bigint"),
+    ("sequence", "bigint"),
+    ("arm", "integer"),
+    ("unit", "text"),
+    ("reason", "text"),
+    ("epoch", "integer"),
+    ("created_at", "bigint"),
+    ("expires_at", "bigint"),
+    ("expiry_reward", "float8"),
+    ("idempotency_key", "text"),
+    # Last, because SQLite wants every statement to use the last parameter.
+    ("closed", "boolean"),
+)
 ASSIGNMENT_STATE = ("status", "reward", "closed", "rewarded_at", "due_at")
 
 
@@ -247,9 +264,8 @@ def _moments(count: int, total: str, squares: str) -> Moments:
     return Moments(count, ExactSum.parse(total), ExactSum.parse(squares))
 
 
-def assignment_row(experiment_id: int, assignment: Assignment) -> Row:
-    """A whole assignments row."""
-    state = assignment.state
+def drawn_row(experiment_id: int, assignment: Assignment) -> Row:
+    """A new draw; its event and its assignments row are both made of it."""
     return (
         experiment_id,
         assignment.draw,
@@ -262,12 +278,8 @@ def assignment_row(experiment_id: int, assignment: Assignment) -> Row:
         assignment.created_at,
         assignment.expires_at,
         assignment.expiry_reward,
-        state.status,
-        state.reward,
-        state.closed,
-        assignment.rewarded_at,
-        assignment.due_at,
         assignment.idempotency_key,
+        assignment.state.closed,
     )
 
 

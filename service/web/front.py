@@ -17,7 +17,7 @@ from service.application.tells import Tell
 from service.errors import BestArmError
 from service.web import views
 from service.web.metrics import count_request
-from service.web.problems import problem_for
+from service.web.problems import problem_for, problem_of_ours
 from service.web.request_id import name_request
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ class HotRoutes:
             return
         name = name_request(headers.get(b"x-request-id", b""))
         context: Context = self.state.context
+        problem = None
         try:
             if isinstance(asked, _Ask):
                 status, answer, extra = await _ask(context, key, asked, headers)
@@ -85,6 +86,9 @@ class HotRoutes:
                 status, answer, extra = await _tell(context, key, assignment, asked)
         except BestArmError as refused:
             problem = problem_for(refused, {"x-request-id": name.decode()})
+        except Exception as fault:  # noqa: BLE001 - whatever it is, the caller gets a problem and the log the rest
+            problem = problem_of_ours(scope["path"], fault, {"x-request-id": name.decode()})
+        if problem is not None:
             count_request("POST", route, problem.status_code, perf_counter() - began)
             await problem(scope, receive, send)
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -33,7 +34,13 @@ def time_text(microseconds: int | None) -> str | None:
     if microseconds is None:
         return None
     seconds, rest = divmod(microseconds, 1_000_000)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:06d}Z"
+    return f"{_second_text(seconds)}.{rest:06d}Z"
+
+
+@lru_cache(maxsize=1024)
+def _second_text(seconds: int) -> str:
+    """Answers of the same second share its text."""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"
 
 
 def arm_view(arm: Arm) -> dict[str, Any]:
