@@ -38,7 +38,11 @@ def group_done(requests: int, seconds: float, changed: Iterable[Changes]) -> Non
     """A group is durable."""
     _GROUP_REQUESTS.observe(requests)
     _GROUP_SECONDS.observe(seconds)
-    for kind, times in Tally(event.kind for changes in changed for event in changes.events).items():
+    kinds = Tally[str]()
+    for changes in changed:
+        kinds["draw"] += len(changes.drawn)
+        kinds.update(event.kind for event in changes.events)
+    for kind, times in kinds.items():
         _EVENTS.labels(kind).inc(times)
 
 
