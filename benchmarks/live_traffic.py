@@ -243,9 +243,7 @@ def one_changing_run(rates: np.ndarray, changes: np.ndarray, present: np.ndarray
     luck = rng.random(horizon)
     lateness = np.minimum(rng.geometric(1 / 50, horizon), 9_999).astype(np.int64)
     looks = np.array([CHANGED_AT + end for end in COURSE])
-    drawn, leaders, _, _ = simulate(
-        rates, luck, lateness, True, ZERO, 10_000, True, True, epochs, changes, present, looks, NEVER
-    )
+    drawn, leaders, _, _ = simulate(rates, luck, lateness, True, ZERO, 10_000, True, True, epochs, changes, present, looks, NEVER)
     return drawn, leaders[:-1]
 
 
@@ -330,7 +328,9 @@ def tables(found: dict[str, Any]) -> dict[str, str]:
     ]
     for cell in found["late_and_lost"]:
         dropped = shown(cell["dropped_after_1000"]["at_last_draw"]) if "dropped_after_1000" in cell else ""
-        columns = [cell[name]["at_last_draw"] for name in ("simple", "synchronous_with_as_many_rewards", "ignoring_pending", "almost")]
+        columns = [
+            cell[name]["at_last_draw"] for name in ("simple", "synchronous_with_as_many_rewards", "ignoring_pending", "almost")
+        ]
         late.append(
             f"| {cell['instance']} | {cell['draws']:,} | {cell['delay']} | {cell['lost']:.0%} | "
             + " | ".join(shown(column) for column in columns)
@@ -339,7 +339,9 @@ def tables(found: dict[str, Any]) -> dict[str, str]:
     silent = found["conversions"]
     names = {"live": "live", "synchronous": "synchronous", "zeros_only_at_expiry": "zeros only when they expire"}
     conversion = [
-        "| | " + " | ".join(f"error at {int(look):,}" for look in silent["live"]["errors"]) + " | draws with an arm above twice its "
+        "| | "
+        + " | ".join(f"error at {int(look):,}" for look in silent["live"]["errors"])
+        + " | draws with an arm above twice its "
         "target | worst run | runs that end so | largest share (mean, max) |",
         "|---|" + "---|" * (len(silent["live"]["errors"]) + 4),
     ]
