@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 import uvicorn
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import Progress
 
 from service import __version__
@@ -73,6 +74,14 @@ async def _prepare(settings: Settings) -> None:
         await database.close()
 
 
+def _reason(trouble: Exception) -> str:
+    """What went wrong, with what the database itself said: its operator must know, callers over HTTP need not."""
+    first: BaseException = trouble
+    while first.__cause__ is not None:
+        first = first.__cause__
+    return str(trouble) if first is trouble else f"{trouble} ({first})"
+
+
 @contextmanager
 def _shared_metrics(workers: int) -> Iterator[None]:
     """Several workers add up their metrics in a folder; it must be known before the workers import anything."""
@@ -105,7 +114,7 @@ def serve(
     try:
         asyncio.run(_prepare(settings))
     except BestArmError as trouble:
-        say.print(f"[red]Cannot start on {display_url(settings.database_url)}[/]: {trouble}")
+        say.print(f"[red]Cannot start on {display_url(settings.database_url)}[/]: {escape(_reason(trouble))}")
         raise typer.Exit(1) from trouble
     say.print(f"bestarm {__version__} on http://{settings.host}:{settings.port} with {display_url(settings.database_url)}")
     for name, value in given.items():  # the worker processes read their settings from the environment
@@ -146,7 +155,7 @@ def replay(key: Annotated[str, typer.Argument(help="Key of the experiment.")]) -
         typer.echo(f"{key}: {difference}")
         raise typer.Exit(1) from difference
     except BestArmError as trouble:
-        say.print(f"[red]Cannot replay[/]: {trouble}")
+        say.print(f"[red]Cannot replay[/]: {escape(_reason(trouble))}")
         raise typer.Exit(2) from trouble
     typer.echo(f"{key}: {events:,} events replayed, no difference.")
 
@@ -166,6 +175,6 @@ def migrate() -> None:
     try:
         asyncio.run(run())
     except (BestArmError, OSError) as trouble:
-        say.print(f"[red]Cannot migrate {display_url(settings.database_url)}[/]: {trouble}")
+        say.print(f"[red]Cannot migrate {display_url(settings.database_url)}[/]: {escape(_reason(trouble))}")
         raise typer.Exit(1) from trouble
     say.print(f"{display_url(settings.database_url)} is at the newest migration.")

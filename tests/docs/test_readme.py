@@ -61,7 +61,7 @@ def test_the_walk_through_works_as_printed(fresh: Server) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     _, *outputs = done.stdout.split(f"{_MARK}\n")
-    answers = [json.loads(output) if output.strip() else None for output in outputs]
+    answers: list[Any] = [json.loads(output) if output.strip() else None for output in outputs]
     for (commands, printed), answer in zip(walk, answers, strict=True):
         assert _shape(answer) == _shape(json.loads(printed) if printed else None), commands
     _, created, asked, told, _, looked, concluded = answers

@@ -16,7 +16,7 @@ from typing import Self
 
 import httpx
 
-_START_SECONDS = 60
+_START_SECONDS = 120
 
 
 def free_port() -> int:
