@@ -20,14 +20,21 @@ from tests.support.server import Server
 _ROOT = Path(__file__).parents[1]
 _UV = Path(sys.executable).parent / "uv"
 # Compiled once and kept: this environment is started many times, and so it would be in production.
-_KEEP_BYTECODE = {"PYTHONDONTWRITEBYTECODE": ""}
+_KEEP_BYTECODE = ""
 # Every character that means something in a URL, in a shell or in SQL.
 _PASSWORD = "p@ss:w/rd?#%20&=+ $'\"\\"  # noqa: S105 - of a database that lives for a minute
 
 
 def _run(*command: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH" and not name.startswith("BESTARM_")}
-    return subprocess.run(command, cwd=cwd, env=clean | _KEEP_BYTECODE | environment, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command,
+        cwd=cwd,
+        env=clean | {"PYTHONDONTWRITEBYTECODE": _KEEP_BYTECODE} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +87,7 @@ def _walk(serving: Server) -> None:
 
 def test_it_runs_on_an_embedded_database_by_itself(bestarm: Path, away: Path) -> None:
     """The migrations are in the wheel: `serve` makes its own database."""
-    with Server("sqlite:///own.db", program=[bestarm], cwd=away, **_KEEP_BYTECODE) as serving:
+    with Server("sqlite:///own.db", program=[bestarm], cwd=away, PYTHONDONTWRITEBYTECODE=_KEEP_BYTECODE) as serving:
         _walk(serving)
         assert serving.stop() in (0, -signal.SIGTERM)  # asked to stop, it stops, and says by what
     assert (away / "own.db").exists()
@@ -98,7 +105,9 @@ def test_it_runs_on_a_postgresql_as_compose_runs_it(bestarm: Path, away: Path, g
     assert early.returncode == 1
     assert "bestarm migrate" in " ".join(early.stderr.split())
     assert _run(bestarm, "migrate", cwd=away, **settings).returncode == 0
-    with Server(guarded, workers=2, program=[bestarm], cwd=away, PGPASSWORD=_PASSWORD, **_KEEP_BYTECODE) as serving:
+    with Server(
+        guarded, workers=2, program=[bestarm], cwd=away, PGPASSWORD=_PASSWORD, PYTHONDONTWRITEBYTECODE=_KEEP_BYTECODE
+    ) as serving:
         _walk(serving)
     replayed = _run(bestarm, "replay", "packed", cwd=away, **settings)
     assert (replayed.returncode, replayed.stdout) == (0, "packed: 3 events replayed, no difference.\n")
