@@ -17,6 +17,7 @@ from service.settings import Settings
 from service.storage.database import Database
 from service.web import problems
 from service.web.front import HotRoutes
+from service.web.metrics import MetricsMiddleware
 from service.web.request_id import RequestIdMiddleware, current_request_id
 from service.web.routes import assignments, experiments, operations, recommendation, rewards
 
@@ -68,6 +69,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     for module in (experiments, assignments, rewards, recommendation, operations):
         app.include_router(module.router)
     app.add_middleware(RequestIdMiddleware)
+    app.add_middleware(MetricsMiddleware)
     return app
 
 

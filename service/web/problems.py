@@ -12,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from service import errors
+from service.web.metrics import count_problem
 from service.web.request_id import current_request_id
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def problem(
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """A problem answer."""
+    count_problem(code)
     content: dict[str, Any] = {
         "type": f"urn:bestarm:problem:{code}",
         "title": HTTPStatus(status).phrase,
