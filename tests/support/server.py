@@ -16,7 +16,7 @@ from typing import Self
 
 import httpx
 
-_START_SECONDS = 120
+_START_SECONDS = 180
 
 
 def free_port() -> int:
@@ -39,7 +39,6 @@ class Server:
         cwd: Path | None = None,
         **environment: str,
     ) -> None:
-        self.database_url = database_url
         self.database_url = database_url
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
