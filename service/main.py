@@ -10,13 +10,19 @@ from fastapi.routing import APIRoute
 
 from service import __version__
 from service.application.context import Context
+from service.application.kept import Kept
 from service.application.sweeping import Sweeper
+from service.application.versions import Versions
+from service.application.watching import Watcher
 from service.application.writer import Writer
 from service.settings import Settings
 from service.storage.database import Database
 from service.web import problems
+from service.web.dashboard import overview, pages
 from service.web.request_id import RequestIdMiddleware
-from service.web.routes import assignments, experiments, operations, recommendation, rewards
+from service.web.routes import assignments, charts, experiments, operations, recommendation, rewards, stream
+from service.web.same_origin import SameOriginMiddleware
+from service.web.stopping import told_of_stop
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -32,12 +38,17 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         database = Database(chosen.database_url)
         writer = Writer(database, queue_limit=chosen.queue_limit)
-        context = Context(database, writer)
+        versions = Versions(database)
+        watcher = Watcher(versions)
+        context = Context(database, writer, versions, watcher, Kept())
         sweeper = Sweeper(context, chosen.sweep_seconds)
         app.state.context = context
         writer.start()
         sweeper.start()
-        yield
+        watcher.start()
+        with told_of_stop(watcher.end_streams):
+            yield
+        await watcher.close()
         await sweeper.close()
         await writer.close()
         await database.close()
@@ -48,11 +59,14 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         description=_ABOUT,
         lifespan=lifespan,
         generate_unique_id_function=_operation_id,
+        docs_url=None,  # the dashboard draws its own, without other hosts
         redoc_url=None,
     )
     problems.install(app)
-    for module in (experiments, assignments, rewards, recommendation, operations):
+    for module in (experiments, assignments, rewards, recommendation, stream, charts, operations, overview):
         app.include_router(module.router)
+    pages.install(app)
+    app.add_middleware(SameOriginMiddleware)
     app.add_middleware(RequestIdMiddleware)
     return app
 

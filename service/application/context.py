@@ -1,4 +1,4 @@
-"""What every use case needs: the database to read from and the writer to change experiments through."""
+"""What every use case needs: the database to read from, the writer to change experiments through, and what is shared by looks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from service.application.kept import Kept
+    from service.application.versions import Versions
+    from service.application.watching import Watcher
     from service.application.writer import Writer
     from service.storage.database import Database
 
@@ -16,3 +19,6 @@ class Context:
 
     database: Database
     writer: Writer
+    versions: Versions
+    watcher: Watcher
+    kept: Kept

@@ -1,0 +1,72 @@
+// What people did to the experiment, newest first.
+
+import { h, replace } from "./dom.js";
+import { get, path } from "./api.js";
+import * as format from "./format.js";
+
+const MOVES = { start: "Started", pause: "Paused", resume: "Resumed", conclude: "Concluded", archive: "Archived" };
+const PAGE = 10;
+
+function sentence({ kind, arm, assignment, details }) {
+  const changes = Object.entries(details).filter(([, value]) => Array.isArray(value) || (value && typeof value === "object" && "from" in value));
+  switch (kind) {
+    case "created":
+      return "Created";
+    case "lifecycle":
+      return `${MOVES[details.move] ?? details.move}${details.by && details.by !== "request" ? ` by ${details.by}` : ""}`;
+    case "patch":
+      return `Settings changed: ${changedNames(details, changes)}`;
+    case "arm_added":
+      return `Arm ${arm ?? details.arm?.key ?? ""} added`;
+    case "arm_changed":
+      return `Arm ${arm} changed: ${changedNames(details, changes)}`;
+    case "correction":
+      return `Reward of draw ${format.count(assignment)} (${arm}) corrected: ${told(details.before)} → ${told(details.after)}`;
+    case "void":
+      return `Draw ${format.count(assignment)} (${arm}) voided`;
+    case "expiry_run":
+      return `${format.plural(details.expired, "silent draw")} expired`;
+    default:
+      return kind;
+  }
+}
+
+const told = (state) => (state?.reward === null || state?.reward === undefined ? (state?.status ?? "–") : format.number(state.reward));
+
+function changedNames(details, changes) {
+  const after = details.after ?? details.to ?? (changes.length ? Object.fromEntries(changes) : details);
+  return Object.entries(after)
+    .map(([name, value]) => `${name.replaceAll("_", " ")}${short(value)}`)
+    .join(", ");
+}
+
+function short(value) {
+  const shown = Array.isArray(value) && value.length === 2 ? value[1] : value;
+  const text = typeof shown === "string" ? shown : JSON.stringify(shown);
+  return text !== undefined && text.length <= 40 ? ` → ${text}` : "";
+}
+
+export function auditLog(key) {
+  const list = h("ol", { class: "log" });
+  const more = h("button", { class: "button small", type: "button", hidden: true, onClick: () => load(true) }, "Show older");
+  const element = h(
+    "section",
+    { "aria-labelledby": "log-title" },
+    h("div", { class: "section-title" }, h("h2", { id: "log-title" }, "What happened")),
+    h("div", { class: "card" }, list, more),
+  );
+  let token = null;
+
+  async function load(older = false) {
+    const query = `?page_size=${PAGE}` + (older && token ? `&page_token=${encodeURIComponent(token)}` : "");
+    const page = await get(path(key, "events") + query);
+    token = page.next_page_token;
+    more.hidden = !token;
+    const items = page.events.map((event) =>
+      h("li", {}, h("time", { datetime: event.at, title: format.moment(event.at) }, format.since(event.at)), h("span", {}, sentence(event))),
+    );
+    if (older) list.append(...items);
+    else replace(list, ...items);
+  }
+  return { element, load };
+}
