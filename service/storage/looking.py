@@ -24,7 +24,7 @@ def _matching(text: str) -> list[ColumnElement[bool]]:
     """Key or name contain the text, whatever its case."""
     if not text:
         return []
-    return [or_(column.icontains(text, autoescape=True) for column in (experiments.c.key, experiments.c.name))]
+    return [or_(*(column.icontains(text, autoescape=True) for column in (experiments.c.key, experiments.c.name)))]
 
 
 async def count_by_status(connection: AsyncConnection, text: str) -> dict[str, int]:

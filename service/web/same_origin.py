@@ -1,7 +1,7 @@
 """Other sites must not change anything: a browser says where a request comes from, and here it is believed.
 
-The API takes bodies only as JSON, which a form of another site cannot send; but starting or archiving needs no body. Clients that are not
-browsers send neither header and are not concerned.
+The API takes bodies only as JSON, which a form of another site cannot send; but starting or archiving needs no body. Clients
+that are not browsers send neither header and are not concerned.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from service.application.recommending import Recommendation, Standing
 from service.web.charts.frame import TOP, framed
@@ -45,23 +46,30 @@ def draw_means(look: Look, recommendation: Recommendation) -> bytes:
         frame.svg.line(across(tick), TOP, across(tick), bottom, stroke=theme.grid)
         frame.svg.text(across(tick), bottom + 18, write(tick), fill=theme.muted, text_anchor="middle", font_size=11)
     leader = recommendation.best.key if recommendation.best else None
+    rows = _Rows(frame.svg, look, across, write)
     for row, one in enumerate(shown):
-        _draw_row(frame.svg, look, one, TOP + _ROW * (row + 0.5), across, write, is_leader=one.arm.key == leader)
+        rows.draw(one, TOP + _ROW * (row + 0.5), is_leader=one.arm.key == leader)
     if more > 0:
         frame.svg.text(16, bottom + 18, f"+ {more:,} more", fill=theme.muted, font_size=11)
     return frame.svg.encode()
 
 
-def _draw_row(
-    svg: Svg, look: Look, one: Standing, y: float, across: Scale, write: Callable[[float], str], *, is_leader: bool
-) -> None:
-    theme = look.theme
-    colour = theme.accent if is_leader else theme.muted if one.arm.active else theme.faint
-    words = theme.ink if one.arm.active else theme.muted
-    name = shortened(one.arm.name or one.arm.key, across.start - 28)
-    svg.text(16, y + 4, name, fill=words, font_weight=600 if is_leader else 400)
-    if one.interval:
-        low, high = (across(min(max(bound, across.low), across.high)) for bound in one.interval)
-        svg.line(low, y, high, y, stroke=colour, stroke_width=6, stroke_linecap="round", stroke_opacity=0.28)
-    svg.add("circle", cx=across(one.mean or 0.0), cy=y, r=4.5, fill=colour, stroke=theme.paper, stroke_width=1.5)
-    svg.text(look.width - 16, y + 4, write(one.mean or 0.0), fill=words, text_anchor="end", font_weight=600 if is_leader else 400)
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    svg: Svg
+    look: Look
+    across: Scale
+    write: Callable[[float], str]
+
+    def draw(self, one: Standing, y: float, *, is_leader: bool) -> None:
+        """Name, interval, mean as a dot, mean as a number."""
+        theme, across, mean = self.look.theme, self.across, one.mean or 0.0
+        colour = theme.accent if is_leader else theme.muted if one.arm.active else theme.faint
+        words = theme.ink if one.arm.active else theme.muted
+        weight = 600 if is_leader else 400
+        self.svg.text(16, y + 4, shortened(one.arm.name or one.arm.key, across.start - 28), fill=words, font_weight=weight)
+        if one.interval:
+            low, high = (across(min(max(bound, across.low), across.high)) for bound in one.interval)
+            self.svg.line(low, y, high, y, stroke=colour, stroke_width=6, stroke_linecap="round", stroke_opacity=0.28)
+        self.svg.add("circle", cx=across(mean), cy=y, r=4.5, fill=colour, stroke=theme.paper, stroke_width=1.5)
+        self.svg.text(self.look.width - 16, y + 4, self.write(mean), fill=words, text_anchor="end", font_weight=weight)

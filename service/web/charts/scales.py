@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 _SECOND = 1_000_000
 _STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200]
 _DAY = 86_400
+# Beyond these a number is written with its power of ten.
+_SMALLEST, _LARGEST = 1e-4, 1e7
 _DAYS = [1, 2, 7, 14, 28, 91, 182, 364, 728, 1820]
 
 
@@ -71,8 +73,8 @@ def percent(value: float, digits: int = 0) -> str:
 def number(value: float) -> str:
     """Up to four significant digits, with separators where they help."""
     size = abs(value)
-    if size and (size >= 1e7 or size < 1e-4):
+    if size and not _SMALLEST <= size < _LARGEST:
         return f"{value:.3g}".replace("-", "\u2212")
-    digits = 0 if size >= 1000 else max(0, 3 - (math.floor(math.log10(size)) + 1 if size else 1))
+    digits = max(0, 3 - max(1, math.floor(math.log10(size)) + 1 if size else 1))
     written = f"{value:,.{digits}f}"
     return (written.rstrip("0").rstrip(".") if "." in written else written).replace("-", "\u2212")

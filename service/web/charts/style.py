@@ -64,5 +64,5 @@ _THEMES: dict[ThemeName, Theme] = {
 def look_for(theme: ThemeName, size: SizeName) -> Look:
     """The look of this name."""
     if size == "small":
-        return Look(_THEMES[theme], width=360, height=260, left=44, right=76)
-    return Look(_THEMES[theme], width=640, height=300, left=52, right=116)
+        return Look(_THEMES[theme], width=360, height=260, left=44, right=92)
+    return Look(_THEMES[theme], width=640, height=300, left=52, right=132)

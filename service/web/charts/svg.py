@@ -13,7 +13,7 @@ _FONT = "ui-sans-serif, system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans
 # What XML 1.0 cannot hold, whatever way it is escaped.
 _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # The average letter of such a font, as a part of its size.
-_LETTER = 0.56
+_LETTER = 0.62
 _ELLIPSIS = "…"
 
 

@@ -37,7 +37,7 @@ def draw_traffic(look: Look, recommendation: Recommendation, course: Course) -> 
         _draw_line(frame, lines[arm.key], across, up, colour.get(arm.key, look.theme.faint), is_named=arm in named)
     last = [lines[arm.key][-1][1] if lines[arm.key] else 0.0 for arm in named]
     for arm, share, y in zip(named, last, spread([up(one) for one in last], 15, TOP + 6, frame.floor), strict=True):
-        words = f"{shortened(arm.name or arm.key, look.right - 46, 11)} {percent(share)}"
+        words = shortened(f"{percent(share)} {arm.name or arm.key}", look.right - 14, 11)
         frame.svg.text(
             look.plot[1] + 8, y + 4, words, fill=colour[arm.key], font_size=11, font_weight=600 if arm == leader else 500
         )

@@ -82,4 +82,5 @@ async def _row(context: Context, key: str, version: int) -> dict[str, Any]:
     line = context.kept.newest(("sparkline", key))
     if line is None or (line.version < version and line.age > _SPARKLINE_SECONDS):
         line = await context.kept.at_least(("sparkline", key), version, draw)
-    return json.loads(row.body) | {"sparkline": msgspec.Raw(line.body)}
+    shown: dict[str, Any] = json.loads(row.body)
+    return shown | {"sparkline": msgspec.Raw(line.body)}

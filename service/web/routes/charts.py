@@ -21,7 +21,7 @@ router = APIRouter(prefix="/v1/experiments/{key}", tags=["recommendation"], rout
 ChartName: TypeAlias = Literal["means", "traffic", "certainty"]
 _MEDIA_TYPE = "image/svg+xml"
 _POINTS = 200
-# Whoever does not say which version they know of may get a picture this old: a busy experiment is not drawn for every viewer anew.
+# Whoever does not say which version they know of may get a picture this old: a busy experiment is not drawn for each viewer.
 _FRESH_SECONDS = 1.0
 
 
@@ -38,6 +38,7 @@ async def get_chart(
     context: ContextOf,
     key: str,
     chart: ChartName,
+    *,
     theme: ThemeName = "light",
     size: SizeName = "large",
     version: Annotated[int, Query(ge=0, description="Show this version of the experiment or a newer one.")] = 0,

@@ -5,27 +5,27 @@ import { get, path } from "./api.js";
 import * as format from "./format.js";
 
 const MOVES = { start: "Started", pause: "Paused", resume: "Resumed", conclude: "Concluded", archive: "Archived" };
-const PAGE = 10;
+const PAGE = 100;
 
 function sentence({ kind, arm, assignment, details }) {
-  const changes = Object.entries(details).filter(([, value]) => Array.isArray(value) || (value && typeof value === "object" && "from" in value));
   switch (kind) {
     case "created":
       return "Created";
     case "lifecycle":
       return `${MOVES[details.move] ?? details.move}${details.by && details.by !== "request" ? ` by ${details.by}` : ""}`;
     case "patch":
-      return `Settings changed: ${changedNames(details, changes)}`;
+      return `Settings changed: ${changes(details.after)}`;
     case "arm_added":
-      return `Arm ${arm ?? details.arm?.key ?? ""} added`;
+      return `Arm ${arm ?? details.arm?.key} added`;
     case "arm_changed":
-      return `Arm ${arm} changed: ${changedNames(details, changes)}`;
+      if (details.after?.status) return `Arm ${arm} ${details.after.status === "active" ? "enabled" : "disabled"}`;
+      return `Arm ${arm} changed: ${changes(details.after)}`;
     case "correction":
       return `Reward of draw ${format.count(assignment)} (${arm}) corrected: ${told(details.before)} → ${told(details.after)}`;
     case "void":
       return `Draw ${format.count(assignment)} (${arm}) voided`;
     case "expiry_run":
-      return `${format.plural(details.expired, "silent draw")} expired`;
+      return `${format.count(details.expired)} silent draw${details.expired === 1 ? "" : "s"} expired`;
     default:
       return kind;
   }
@@ -33,17 +33,26 @@ function sentence({ kind, arm, assignment, details }) {
 
 const told = (state) => (state?.reward === null || state?.reward === undefined ? (state?.status ?? "–") : format.number(state.reward));
 
-function changedNames(details, changes) {
-  const after = details.after ?? details.to ?? (changes.length ? Object.fromEntries(changes) : details);
-  return Object.entries(after)
+const changes = (after = {}) =>
+  Object.entries(after)
     .map(([name, value]) => `${name.replaceAll("_", " ")}${short(value)}`)
     .join(", ");
-}
 
 function short(value) {
-  const shown = Array.isArray(value) && value.length === 2 ? value[1] : value;
-  const text = typeof shown === "string" ? shown : JSON.stringify(shown);
-  return text !== undefined && text.length <= 40 ? ` → ${text}` : "";
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return text.length <= 40 ? ` → ${text}` : "";
+}
+
+/** Expiries come every second: runs of them become one entry. */
+function together(events) {
+  const shown = [];
+  for (const event of events) {
+    const last = shown.at(-1);
+    if (event.kind === "expiry_run" && last?.kind === "expiry_run") {
+      last.details = { ...last.details, expired: last.details.expired + event.details.expired };
+    } else shown.push({ ...event });
+  }
+  return shown;
 }
 
 export function auditLog(key) {
@@ -62,7 +71,7 @@ export function auditLog(key) {
     const page = await get(path(key, "events") + query);
     token = page.next_page_token;
     more.hidden = !token;
-    const items = page.events.map((event) =>
+    const items = together(page.events).map((event) =>
       h("li", {}, h("time", { datetime: event.at, title: format.moment(event.at) }, format.since(event.at)), h("span", {}, sentence(event))),
     );
     if (older) list.append(...items);

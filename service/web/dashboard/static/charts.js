@@ -17,7 +17,7 @@ export function charts(key) {
     const link = h("a", { "aria-label": `${alt}, as a picture of its own` });
     return { name, alt, link, element: h("figure", { class: "card flush chart" }, link) };
   });
-  const element = h("section", { "aria-label": "Charts" }, h("div", { class: "charts" }, figures.map((figure) => figure.element)));
+  const elements = Object.fromEntries(figures.map((figure) => [figure.name, figure.element]));
   let drawn = 0;
   let newest = 0;
   let resting = false;
@@ -57,7 +57,7 @@ export function charts(key) {
   narrow.addEventListener("change", anew);
   document.addEventListener("visibilitychange", draw);
   return {
-    element,
+    ...elements,
     show(version) {
       newest = version;
       draw();

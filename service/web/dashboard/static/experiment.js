@@ -93,8 +93,8 @@ function build() {
       ),
     ),
     arms.element,
-    pictures.element,
-    h("div", { class: "columns" }, log.element, facts.element),
+    h("section", { class: "charts", "aria-label": "Charts over time" }, pictures.traffic, pictures.certainty),
+    h("div", { class: "charts" }, pictures.means, h("div", { class: "stack" }, facts.element, log.element)),
   );
   return { name, pill, description, headline, meter, draws, observations, pending, gap, asOf, drift, assumptions, steps, arms, pictures, log, facts };
 }
@@ -124,7 +124,7 @@ function show() {
   view.pictures.show(recommendation.version);
 }
 
-const lead = (gap) => (now.experiment.reward.kind === "binary" ? `${format.number(gap * 100)} points` : format.number(gap));
+const lead = (gap) => (now.experiment.reward.kind === "binary" ? `${(gap * 100).toFixed(1)} points` : format.number(gap));
 
 function showSettings() {
   const { experiment } = now;
