@@ -10,9 +10,12 @@ from typing import Annotated
 import typer
 import uvicorn
 from rich.console import Console
+from rich.progress import Progress
 
 from service import __version__
 from service.application.looks import require_ready
+from service.application.replaying import Different
+from service.application.replaying import replay as replay_history
 from service.errors import BestArmError
 from service.settings import Settings
 from service.storage.database import Database, display_url
@@ -92,15 +95,41 @@ def serve(
         if value is not None:
             os.environ[f"BESTARM_{name.upper()}"] = str(value)
     uvicorn.run(
-        "service.main:create_app",
+        "service.main:create_server",
         factory=True,
         host=settings.host,
         port=settings.port,
         workers=settings.workers,
         log_level=settings.log_level,
         access_log=False,
+        proxy_headers=False,  # nothing here looks at the client's address
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
+
+
+@app.command()
+def replay(key: Annotated[str, typer.Argument(help="Key of the experiment.")]) -> None:
+    """Recompute every decision and every statistic of an experiment from its history; exit code 1 if anything differs."""
+    settings = Settings()
+
+    async def run() -> int:
+        database = Database(settings.database_url)
+        try:
+            with Progress(console=say, transient=True) as bar:
+                task = bar.add_task(f"Replaying {key}", total=None)
+                return await replay_history(database, key, lambda done, of: bar.update(task, completed=done, total=of))
+        finally:
+            await database.close()
+
+    try:
+        events = asyncio.run(run())
+    except Different as difference:
+        typer.echo(f"{key}: {difference}")
+        raise typer.Exit(1) from difference
+    except BestArmError as trouble:
+        say.print(f"[red]Cannot replay[/]: {trouble}")
+        raise typer.Exit(2) from trouble
+    typer.echo(f"{key}: {events:,} events replayed, no difference.")
 
 
 @app.command()

@@ -6,8 +6,9 @@ A float is an integer times a power of two, so sums of floats (and of their squa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 
 class ExactSum(NamedTuple):
@@ -50,8 +51,7 @@ class ExactSum(NamedTuple):
 ZERO = ExactSum()
 
 
-@dataclass(frozen=True, slots=True)
-class Moments:
+class Moments(msgspec.Struct, frozen=True):
     """Count, sum and sum of squares of some rewards, all exact."""
 
     count: int = 0

@@ -19,6 +19,7 @@ from service.settings import Settings
 from service.storage.database import Database
 from service.web import problems
 from service.web.dashboard import overview, pages
+from service.web.front import HotRoutes
 from service.web.request_id import RequestIdMiddleware
 from service.web.routes import assignments, charts, experiments, operations, recommendation, rewards, stream
 from service.web.same_origin import SameOriginMiddleware
@@ -69,6 +70,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_middleware(SameOriginMiddleware)
     app.add_middleware(RequestIdMiddleware)
     return app
+
+
+def create_server() -> HotRoutes:
+    """What uvicorn runs: the hot routes in front of the application."""
+    app = create_app()
+    return HotRoutes(app, app.state)
 
 
 def _operation_id(route: APIRoute) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
+from msgspec import structs
+
 from service.application.idempotency import OnceCommand
 from service.domain import Arm, Assignment, AssignmentState
 from service.errors import ExperimentNotRunning, IdempotencyKeyReused, UnitRequired
@@ -45,11 +47,11 @@ class Ask:
         """One request."""
         return 1
 
-    def want(self, wanted: Wanted) -> None:
+    def want(self, wanted: Wanted, ledger: Ledger) -> None:
         """The draw of this key, the assignment of this unit."""
         if self.idempotency_key is not None:
             wanted.ask_keys.add(self.idempotency_key)
-        if self.unit is not None:
+        if self.unit is not None and ledger.experiment.sticky:
             wanted.units.add(self.unit)
 
     def apply(self, ledger: Ledger, now: int) -> Answer:
@@ -76,9 +78,10 @@ class AskMany:
         """As many requests as it has units."""
         return len(self.units)
 
-    def want(self, wanted: Wanted) -> None:
+    def want(self, wanted: Wanted, ledger: Ledger) -> None:
         """The assignments of these units."""
-        wanted.units.update(unit for unit in self.units if unit is not None)
+        if ledger.experiment.sticky:
+            wanted.units.update(unit for unit in self.units if unit is not None)
 
     def apply(self, ledger: Ledger, now: int) -> list[Answer]:
         """One answer per unit, in order; where sticky, repeated units share one."""
@@ -119,7 +122,8 @@ def _replayed(ledger: Ledger, assignment: Assignment, unit: str | None) -> Answe
     if assignment.unit != unit:
         raise IdempotencyKeyReused("This Idempotency-Key was used before with another body.")
     pending = AssignmentState("pending", None, closed=assignment.expiry_reward is None)
-    return replace(_fresh(ledger, replace(assignment, state=pending, rewarded_at=None)), replayed=True)
+    first = structs.replace(assignment, state=pending, rewarded_at=None)
+    return replace(_fresh(ledger, first), replayed=True)
 
 
 async def ask(context: Context, key: str, unit: str | None, idempotency_key: str | None) -> Answer:

@@ -22,7 +22,7 @@ from service.errors import (
     LastActiveArm,
     NoRecommendation,
 )
-from service.storage import creating, journal, reading
+from service.storage import creating, reading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +72,7 @@ async def create(context: Context, experiment: Experiment, arms: Sequence[Arm], 
     members = [ArmRecord(arm, ArmStatistics()) for arm in arms]
     try:
         async with context.database.writing() as connection:
-            stored = await journal.find_reply(connection, 0, once.route, once.key) if once.key is not None else None
+            stored = await creating.find_reply(connection, once.route, once.key) if once.key is not None else None
             if stored:
                 return once.repeat(stored)
             await creating.insert_experiment(
@@ -82,7 +82,7 @@ async def create(context: Context, experiment: Experiment, arms: Sequence[Arm], 
         # A retry that ran beside the first request finds the key taken, and then the first one's answer.
         if once.key is not None:
             async with context.database.reading() as connection:
-                stored = await journal.find_reply(connection, 0, once.route, once.key)
+                stored = await creating.find_reply(connection, once.route, once.key)
             if stored:
                 return once.repeat(stored)
         raise
@@ -108,7 +108,7 @@ class _Change:
     def weight(self) -> int:
         return 1
 
-    def want(self, wanted: Wanted) -> None:
+    def want(self, wanted: Wanted, ledger: Ledger) -> None:
         """Nothing."""
 
 
@@ -185,8 +185,7 @@ class AddArm(_Change):
         added = 1 + max(arm.added for arm in ledger.arms)
         arm = replace(self.arm, position=len(ledger.arms), added=added)
         check_arms([*ledger.arms, arm])
-        details = specs.created_details(ledger.experiment, [arm])
-        ledger.add_arm(arm, {"arm": details["arms"][0]}, now)  # type: ignore[index]
+        ledger.add_arm(arm, specs.arm_details(arm), now)
         return ledger.records([arm.position])[0]
 
 

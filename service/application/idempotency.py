@@ -70,11 +70,11 @@ class OnceCommand(Generic[Result]):
         """As heavy as what it wraps."""
         return self.command.weight
 
-    def want(self, wanted: Wanted) -> None:
+    def want(self, wanted: Wanted, ledger: Ledger) -> None:
         """Look for the first answer, too."""
         if self.once.key is not None:
             wanted.reply_keys.add((self.once.route, self.once.key))
-        self.command.want(wanted)
+        self.command.want(wanted, ledger)
 
     def apply(self, ledger: Ledger, now: int) -> Rendered:
         """Repeat the first answer, or apply the command and keep its answer."""

@@ -7,11 +7,11 @@ is what makes replay possible. If the transaction fails the ledger is thrown awa
 
 from __future__ import annotations
 
-from dataclasses import replace
-from secrets import randbits
-from typing import TYPE_CHECKING
+from random import SystemRandom
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from service.domain import (
     Arm,
@@ -40,27 +40,31 @@ if TYPE_CHECKING:
     from service.policy.base import Floats
 
 _MICROSECONDS = 1_000_000
+_PENDING = AssignmentState("pending", None, closed=True)
+_PENDING_OPEN = AssignmentState("pending", None, closed=False)
+_token = SystemRandom().getrandbits
 
 
 class Ledger:
     """The state of one experiment and the changes made to it since it was last handed over."""
 
     def __init__(self, progress: Progress, records: Iterable[ArmRecord]) -> None:
-        self.progress = progress
         self.arms: list[Arm] = []
         self.statistics: list[ArmStatistics] = []
-        for record in records:
-            self.arms.append(record.arm)
-            self.statistics.append(record.statistics)
         self.found = Found()
         self._positions_by_key: dict[str, int] = {}
         self._targets: Floats | None = None
-        self._clear_changes()
-        self._settle()
+        self.refresh(progress, records)
 
     def refresh(self, progress: Progress, moved: Iterable[ArmRecord]) -> None:
-        """Take over what another worker wrote since this ledger was last current."""
-        self.progress = progress
+        """Take over what is stored: all of it at first, later what another worker wrote meanwhile."""
+        self.experiment = progress.experiment
+        self.version = progress.version
+        self.as_of = progress.as_of
+        self.draws = progress.draws
+        self.epoch = progress.epoch
+        self._batch, self._plan_cursor, self._plan_averaged = progress.batch, progress.plan_cursor, progress.plan_averaged
+        self._may_expire = progress.may_expire
         for record in moved:
             if record.arm.position == len(self.arms):
                 self.arms.append(record.arm)
@@ -74,9 +78,19 @@ class Ledger:
     # -- what is known ------------------------------------------------------------------------------------------
 
     @property
-    def experiment(self) -> Experiment:
-        """The settings and status as they are now."""
-        return self.progress.experiment
+    def progress(self) -> Progress:
+        """The settings and counters as they are now."""
+        return Progress(
+            experiment=self.experiment,
+            version=self.version,
+            as_of=self.as_of,
+            draws=self.draws,
+            epoch=self.epoch,
+            batch=self._batch,
+            plan_cursor=self._plan_cursor,
+            plan_averaged=self._plan_averaged,
+            may_expire=self._may_expire,
+        )
 
     def position_of(self, key: str) -> int | None:
         """Where the arm with this key stands."""
@@ -100,43 +114,51 @@ class Ledger:
         """Let the policy choose and record the draw."""
         choice, plan = self.policy.choose(self.evidence, self.targets, self.plan)
         position = int(self.positions[choice.index])
+        at = max(self.as_of, now)
+        expires_at = expiry_reward = None
+        state = _PENDING
         expiry = self.experiment.expiry
-        expiry_reward = expiry.reward if expiry else None
+        if expiry is not None:
+            self._may_expire = True
+            expires_at = at + round(expiry.after_seconds * _MICROSECONDS)
+            expiry_reward = expiry.reward
+            state = _PENDING if expiry_reward is None else _PENDING_OPEN
+        self.draws = draw = self.draws + 1
         event = self._record(
             "draw",
-            now,
+            at,
             arm=position,
-            draw=self.progress.draws + 1,
-            epoch=self.progress.epoch,
+            draw=draw,
+            epoch=self.epoch,
             reason=choice.reason,
-            expires_at=now + round(expiry.after_seconds * _MICROSECONDS) if expiry else None,
+            expires_at=expires_at,
             expiry_reward=expiry_reward,
-            after=AssignmentState("pending", None, closed=expiry_reward is None),
+            after=state,
         )
-        if plan is not self.plan:
+        if plan is not self.plan and plan is not None:
             self._take_plan(plan, event.sequence)
         assignment = Assignment(
-            draw=self.progress.draws + 1,
-            token=randbits(63),
+            draw=draw,
+            token=_token(63),
             sequence=event.sequence,
             arm=position,
             unit=unit,
             reason=choice.reason,
-            epoch=self.progress.epoch,
-            created_at=event.at,
-            expires_at=event.expires_at,
+            epoch=self.epoch,
+            created_at=at,
+            expires_at=expires_at,
             expiry_reward=expiry_reward,
-            state=AssignmentState("pending", None, closed=expiry_reward is None),
+            state=state,
             idempotency_key=idempotency_key,
         )
-        self.progress = replace(self.progress, draws=assignment.draw, may_expire=self.progress.may_expire or expiry is not None)
-        self._count(position, None, assignment.state, expiry_reward, in_epoch=True)
-        self._drawn.append(assignment.draw)
-        self.found.keep(assignment)
+        self._count(position, None, state, expiry_reward, in_epoch=True)
+        self._drawn.append(draw)
+        found = self.found
+        found.assignments[draw] = assignment
         if unit is not None:
-            self.found.by_unit[unit] = assignment.draw
+            found.by_unit[unit] = draw
         if idempotency_key is not None:
-            self.found.by_key[idempotency_key] = assignment.draw
+            found.by_key[idempotency_key] = draw
         return assignment
 
     def move(
@@ -160,7 +182,7 @@ class Ledger:
             before=before,
             after=after,
         )
-        in_epoch = assignment.epoch == self.progress.epoch
+        in_epoch = assignment.epoch == self.epoch
         self._count(assignment.arm, before, after, assignment.expiry_reward, in_epoch=in_epoch)
         told = kind in ("reward", "correction")
         rewarded_at = event.at if told else (assignment.rewarded_at if status == "rewarded" else None)
@@ -172,8 +194,7 @@ class Ledger:
     def observe(self, position: int, reward: float, name: str | None, now: int) -> None:
         """Count a reward that came without an ask."""
         state = AssignmentState("rewarded", reward, closed=True)
-        epoch = self.progress.epoch
-        event = self._record("observation", now, arm=position, epoch=epoch, after=state)
+        event = self._record("observation", now, arm=position, epoch=self.epoch, after=state)
         self._count(position, None, state, None, in_epoch=True)
         if name is not None:
             record = ObservationRecord(name, position, reward, event.sequence)
@@ -183,7 +204,7 @@ class Ledger:
     def change_settings(self, kind: EventKind, experiment: Experiment, details: dict[str, Json], now: int) -> None:
         """A lifecycle step or a patch."""
         self._record(kind, now, details=details)
-        self.progress = replace(self.progress, experiment=experiment)
+        self.experiment = experiment
         self._settings_changed = True
         self._settle()
 
@@ -193,6 +214,7 @@ class Ledger:
         self.arms.append(arm)
         self.statistics.append(ArmStatistics())
         self._added.append(arm.position)
+        self._positions_by_key = {}
         self._start_epoch()
 
     def change_arm(self, arm: Arm, details: dict[str, Json], now: int) -> None:
@@ -201,6 +223,7 @@ class Ledger:
         was_active = self.arms[arm.position].active
         self.arms[arm.position] = arm
         self._touched.add(arm.position)
+        self._redefined.add(arm.position)
         if arm.active != was_active:
             self._start_epoch()
         else:
@@ -215,14 +238,27 @@ class Ledger:
         self.found.replies[reply.route, reply.key] = reply
         self._replies.append(reply)
 
+    def last_event(self) -> Event:
+        """The event that was recorded last."""
+        return self._events[-1]
+
+    def forget_changes(self) -> list[Batch]:
+        """Drop the record of changes, as replay does; the batches that were planned meanwhile."""
+        planned = self._batches
+        self._clear_changes()
+        self.found = Found()
+        return planned
+
     def hand_over(self) -> Changes | None:
         """All changes since the last time, to be written; None if there are none."""
         if not self._events and not self._replies:
             return None
-        moved = [draw for draw in self._moved if draw not in set(self._drawn)]
+        fresh = set(self._drawn) if self._moved else ()
+        moved = [draw for draw in self._moved if draw not in fresh]
         changes = Changes(
             progress=self.progress,
             arms=self.records(sorted(self._touched.difference(self._added))),
+            redefined=self.records(sorted(self._redefined.difference(self._added))),
             new_arms=self.records(self._added),
             events=self._events,
             drawn=[self.found.assignments[draw] for draw in self._drawn],
@@ -242,6 +278,7 @@ class Ledger:
         self._drawn: list[int] = []
         self._moved: dict[int, None] = {}
         self._touched: set[int] = set()
+        self._redefined: set[int] = set()
         self._added: list[int] = []
         self._batches: list[Batch] = []
         self._observations: list[ObservationRecord] = []
@@ -264,14 +301,14 @@ class Ledger:
         )
         self._targets = None
         self.plan: Plan | None = None
-        if self.progress.batch:
+        if self._batch:
             self.plan = Plan(
-                batch=self.progress.batch,
+                batch=self._batch,
                 planned=np.array([one.planned for one in counted], np.int64),
                 left=np.array([one.plan_left for one in counted], np.int64),
-                cursor=int(np.searchsorted(self.positions, self.progress.plan_cursor)),
+                cursor=int(np.searchsorted(self.positions, self._plan_cursor)),
                 weight_sums=np.array([one.plan_weight_sum for one in counted], np.float64),
-                averaged=self.progress.plan_averaged,
+                averaged=self._plan_averaged,
             )
 
     def _start_epoch(self) -> None:
@@ -281,14 +318,15 @@ class Ledger:
             struck = replace(restarted, planned=0, plan_left=0)
             self.statistics[position] = restarted if self.arms[position].active else struck
             self._touched.add(position)
-        self.progress = replace(self.progress, epoch=self.progress.epoch + 1, plan_averaged=0)
+        self.epoch += 1
+        self._plan_averaged = 0
         self._settle()
 
-    def _record(self, kind: EventKind, now: int, **fields: object) -> Event:
+    def _record(self, kind: EventKind, now: int, **fields: Any) -> Event:  # noqa: ANN401 - the fields of Event
         """The next event of the sequence. Time never runs backwards in a history."""
-        at = max(now, self.progress.as_of)
-        event = Event(sequence=self.progress.version + 1, kind=kind, at=at, **fields)  # type: ignore[arg-type] # Event's own
-        self.progress = replace(self.progress, version=event.sequence, as_of=at)
+        self.as_of = max(self.as_of, now)
+        self.version += 1
+        event = Event(self.version, kind, self.as_of, **fields)
         self._events.append(event)
         return event
 
@@ -302,33 +340,33 @@ class Ledger:
         in_epoch: bool,
     ) -> None:
         """Take the old contribution of an assignment away, add the new one, and keep the arrays in step."""
-        counted = self.statistics[position]
+        was = counted = self.statistics[position]
         if before is not None:
-            counted = counted.counting(before, expiry_reward, in_epoch=in_epoch, times=-1)
+            counted = was.counting(before, expiry_reward, in_epoch=in_epoch, times=-1)
         counted = counted.counting(after, expiry_reward, in_epoch=in_epoch)
         self.statistics[position] = counted
         self._touched.add(position)
         index = self._index_of.get(position)
         if index is None:
             return
-        self.evidence.draws[index] = counted.epoch_draws
-        self.evidence.undrawn[index] = counted.draws == 0
-        mean = _oriented_mean(counted, self.experiment.reward.sign)
-        if mean != self.evidence.means[index] and not (np.isnan(mean) and np.isnan(self.evidence.means[index])):
-            self.evidence.means[index] = mean
-            self._targets = None
+        evidence = self.evidence
+        evidence.draws[index] = counted.epoch_draws
+        evidence.undrawn[index] = counted.draws == 0
+        if counted.observed is not was.observed or counted.imputed is not was.imputed:
+            mean = _oriented_mean(counted, self.experiment.reward.sign)
+            if mean != evidence.means[index]:  # NaN differs from itself, which costs a recomputation and no more
+                evidence.means[index] = mean
+                self._targets = None
 
-    def _take_plan(self, plan: Plan | None, sequence: int) -> None:
-        if plan is None:
-            return
+    def _take_plan(self, plan: Plan, sequence: int) -> None:
         if self.plan is None or plan.batch != self.plan.batch:
             counts = tuple(int(count) for count in plan.planned)
             self._batches.append(Batch(plan.batch, sequence, tuple(self._index_of), counts))
             self._touched.update(self._index_of)
         self.plan = plan
+        self._batch, self._plan_averaged = plan.batch, plan.averaged
         # The cursor is kept as a position, which means the same after arms come and go.
-        cursor = int(self.positions[plan.cursor - 1]) + 1 if plan.cursor else 0
-        self.progress = replace(self.progress, batch=plan.batch, plan_cursor=cursor, plan_averaged=plan.averaged)
+        self._plan_cursor = int(self.positions[plan.cursor - 1]) + 1 if plan.cursor else 0
 
     def _with_plan(self, position: int) -> ArmStatistics:
         counted = self.statistics[position]

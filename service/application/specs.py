@@ -35,6 +35,16 @@ def created_from(details: Mapping[str, Any], experiment_id: int) -> tuple[Experi
     return Experiment(id=experiment_id, **{**settings, **parts}), [Arm(**arm) for arm in details["arms"]]
 
 
+def arm_details(arm: Arm) -> dict[str, Json]:
+    """All about a new arm."""
+    return {"arm": asdict(arm)}
+
+
+def arm_from(details: Mapping[str, Any]) -> Arm:
+    """The arm of such details."""
+    return Arm(**details)
+
+
 def change_details(before: Experiment | Arm, after: Experiment | Arm) -> dict[str, Json]:
     """The fields that differ, as they were and as they are."""
     old, new = asdict(before), asdict(after)

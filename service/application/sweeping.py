@@ -15,14 +15,13 @@ import structlog
 from service.application.writer import now_microseconds
 from service.errors import BestArmError
 from service.storage import creating, reading
+from service.storage.journal import DUE_AT_ONCE
 
 if TYPE_CHECKING:
     from service.application.context import Context
     from service.application.ledger import Ledger
     from service.storage.journal import Wanted
 
-# A backlog is worked off in chunks, so that asks and tells get their turn in between.
-_CHUNK = 2_000
 _REPLIES_KEPT_SECONDS = 48 * 3600
 _FORGET_EVERY_SECONDS = 600
 
@@ -38,17 +37,17 @@ class Sweep:
     @property
     def weight(self) -> int:
         """Counted as a full chunk, so that it does not make a group of asks long."""
-        return _CHUNK
+        return DUE_AT_ONCE
 
-    def want(self, wanted: Wanted) -> None:
+    def want(self, wanted: Wanted, ledger: Ledger) -> None:
         """The due assignments."""
-        wanted.due = (self.due_by, _CHUNK)
+        wanted.due_by = self.due_by
 
     def apply(self, ledger: Ledger, now: int) -> int:
         """How many were settled."""
         if ledger.experiment.status == "archived":
             return 0
-        expired = matured = 0
+        expired = 0
         for draw in ledger.found.due:
             assignment = ledger.found.assignments[draw]
             if assignment.due_at is None or assignment.due_at > self.due_by:
@@ -58,9 +57,8 @@ class Sweep:
                 expired += 1
             else:
                 ledger.move(assignment, "maturity", "rewarded", assignment.state.reward, now)
-                matured += 1
         if expired:
-            ledger.note("expiry_run", {"expired": expired, "matured": matured}, now)
+            ledger.note("expiry_run", {"expired": expired}, now)
         return len(ledger.found.due)
 
 
@@ -106,5 +104,5 @@ class Sweeper:
                 await creating.forget_replies(connection, due_by - _REPLIES_KEPT_SECONDS * 1_000_000)
 
     async def _settle(self, key: str, due_by: int) -> None:
-        while await self._context.writer.submit(key, Sweep(due_by)) == _CHUNK:
+        while await self._context.writer.submit(key, Sweep(due_by)) == DUE_AT_ONCE:
             pass

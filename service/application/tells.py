@@ -61,7 +61,7 @@ class Tell:
         """One request."""
         return 1
 
-    def want(self, wanted: Wanted) -> None:
+    def want(self, wanted: Wanted, ledger: Ledger) -> None:
         """The assignment."""
         parsed = parse_assignment_id(self.assignment_id)
         if parsed:
@@ -99,7 +99,7 @@ class TellMany:
         """As many requests as it has items."""
         return len(self.items)
 
-    def want(self, wanted: Wanted) -> None:
+    def want(self, wanted: Wanted, ledger: Ledger) -> None:
         """All assignments and units named."""
         for item in self.items:
             if isinstance(item, TellResult):
@@ -107,7 +107,7 @@ class TellMany:
             parsed = parse_assignment_id(item.assignment) if item.assignment is not None else None
             if parsed:
                 wanted.draws.add(parsed[0])
-            if item.unit is not None:
+            if item.unit is not None and ledger.experiment.sticky:
                 wanted.units.add(item.unit)
 
     def apply(self, ledger: Ledger, now: int) -> list[TellResult]:
@@ -148,7 +148,7 @@ class Observe:
         """As many requests as it has items."""
         return len(self.items)
 
-    def want(self, wanted: Wanted) -> None:
+    def want(self, wanted: Wanted, ledger: Ledger) -> None:
         """The ids that may have been counted before."""
         named = (item.id for item in self.items if isinstance(item, ObservationItem))
         wanted.observation_ids.update(name for name in named if name is not None)

@@ -22,7 +22,8 @@ from service.storage.journal import Wanted
 
 if TYPE_CHECKING:
     from service.domain import Changes
-    from service.storage.database import Connection, Database
+    from service.storage.database import Database
+    from service.storage.groups import Group
 
 Result = TypeVar("Result", covariant=True)  # noqa: PLC0105 - reads better in the protocol below
 
@@ -50,7 +51,7 @@ class Command(Protocol[Result]):
         """How many single requests it stands for."""
         ...
 
-    def want(self, wanted: Wanted) -> None:
+    def want(self, wanted: Wanted, ledger: Ledger) -> None:
         """Say what must be looked up before it can be decided."""
         ...
 
@@ -130,21 +131,21 @@ class Writer:
             group.append(waiting)
         return group
 
-    async def _answer(self, group: list[_Waiting[Any]]) -> None:
+    async def _answer(self, requests: list[_Waiting[Any]]) -> None:
         """Serve the group in one transaction; after a lost connection find out whether it took effect, else try again."""
         for attempt in range(1, _ATTEMPTS + 1):
-            alive = [waiting for waiting in group if not waiting.answer.done()]
+            alive = [waiting for waiting in requests if not waiting.answer.done()]
             answers: list[tuple[_Waiting[Any], Any]] = []
             changed: list[Changes] = []
             try:
-                async with self._database.writing() as connection:
-                    answers, changed = await self._decide(connection, alive)
-                    await journal.write(connection, changed)
+                async with self._database.groups.group() as group:
+                    answers, changed = await self._decide(group, alive)
+                    await journal.write(group, changed)
             except _Faulty as faulty:
                 # A defect of ours in one request: it fails alone, the others are served anew from what is stored.
                 self._ledgers.clear()
                 _fail(faulty.waiting, faulty.fault)
-                return await self._answer(group)
+                return await self._answer(requests)
             except DatabaseUnavailable as lost:
                 self._ledgers.clear()
                 if not await self._took_effect(changed):
@@ -166,25 +167,24 @@ class Writer:
         """Look for the group's own rows on a new connection."""
         if not changed:
             return False
-        async with self._database.reading() as connection:
-            return await journal.is_written(connection, changed[0])
+        async with self._database.groups.group() as group:
+            return await journal.is_written(group, changed[0])
 
-    async def _decide(
-        self, connection: Connection, group: list[_Waiting[Any]]
-    ) -> tuple[list[tuple[_Waiting[Any], Any]], list[Changes]]:
+    async def _decide(self, group: Group, requests: list[_Waiting[Any]]) -> tuple[list[tuple[_Waiting[Any], Any]], list[Changes]]:
         """Lock, look up, and decide one request after the other in memory."""
-        wanted: dict[str, Wanted] = {}
-        for waiting in group:
-            waiting.command.want(wanted.setdefault(waiting.key, Wanted()))
-        locked = await journal.lock(connection, list(wanted))
-        ledgers = {key: await self._ledger(connection, *found) for key, found in locked.items()}
-        seen = await journal.look_up(connection, {locked[key][0]: want for key, want in wanted.items() if key in locked})
+        locked = await journal.lock(group, list({waiting.key for waiting in requests}))
+        ledgers = {key: await self._ledger(group, *found) for key, found in locked.items()}
+        wanted = {experiment_id: Wanted() for experiment_id, _ in locked.values()}
+        for waiting in requests:
+            if waiting.key in locked:
+                waiting.command.want(wanted[locked[waiting.key][0]], ledgers[waiting.key])
+        seen = await journal.look_up(group, wanted)
         for key, (experiment_id, _) in locked.items():
             ledgers[key].found = seen[experiment_id]
 
         now = now_microseconds()
         answers: list[tuple[_Waiting[Any], Any]] = []
-        for waiting in group:
+        for waiting in requests:
             ledger = ledgers.get(waiting.key)
             try:
                 result = ledger and waiting.command.apply(ledger, now)
@@ -195,13 +195,13 @@ class Writer:
             answers.append((waiting, ExperimentNotFound(waiting.key) if ledger is None else result))
         return answers, [changes for ledger in ledgers.values() if (changes := ledger.hand_over())]
 
-    async def _ledger(self, connection: Connection, experiment_id: int, version: int) -> Ledger:
+    async def _ledger(self, group: Group, experiment_id: int, version: int) -> Ledger:
         """The ledger of a locked experiment, brought up to its version."""
         ledger = self._ledgers.pop(experiment_id, None)
         if ledger is None:
-            ledger = Ledger(*await journal.load(connection, experiment_id))
-        elif ledger.progress.version != version:
-            ledger.refresh(*await journal.load(connection, experiment_id, since=ledger.progress.version))
+            ledger = Ledger(*await journal.load(group, experiment_id))
+        elif ledger.version != version:
+            ledger.refresh(*await journal.load(group, experiment_id, since=ledger.version))
         self._ledgers[experiment_id] = ledger
         if len(self._ledgers) > _LEDGERS:
             del self._ledgers[next(iter(self._ledgers))]

@@ -9,8 +9,9 @@ expired ───────────────┘          (void works on
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
+
+import msgspec
 
 AssignmentStatus: TypeAlias = Literal["pending", "rewarded", "expired", "voided"]
 
@@ -18,7 +19,7 @@ _DRAW_DIGITS = 11
 _TOKEN_DIGITS = 16
 
 
-class AssignmentState(NamedTuple):
+class AssignmentState(msgspec.Struct, frozen=True):
     """The part of an assignment that changes and that statistics depend on; the history keeps it before and after."""
 
     status: AssignmentStatus
@@ -27,8 +28,7 @@ class AssignmentState(NamedTuple):
     """Its numeric window has closed (always true without one): a reward now counts in the intervals."""
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(msgspec.Struct, frozen=True):
     """A draw of an arm, for a unit or for nobody in particular."""
 
     draw: int

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+import msgspec
+
 from service.domain.assignment import Assignment, AssignmentState
 from service.domain.settings import Json
 from service.domain.statistics import ArmRecord, Progress
@@ -38,8 +40,7 @@ AUDITED: tuple[EventKind, ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(msgspec.Struct, frozen=True):
     """One change. Assignment events carry the state before and after, so that each can be checked on its own."""
 
     sequence: int
@@ -95,6 +96,8 @@ class Changes:
 
     progress: Progress
     arms: list[ArmRecord] = field(default_factory=list)
+    redefined: list[ArmRecord] = field(default_factory=list)
+    """Those of them whose name, value, floor or status changed."""
     new_arms: list[ArmRecord] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     drawn: list[Assignment] = field(default_factory=list)

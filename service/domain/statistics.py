@@ -6,15 +6,15 @@ the new one, so corrections, voids, expiries and late rewards need no cases of t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import msgspec
+from msgspec.structs import replace
 
 from service.domain.assignment import AssignmentState
 from service.domain.settings import Arm, Experiment
 from service.exact import NO_REWARDS, Moments
 
 
-@dataclass(frozen=True, slots=True)
-class ArmStatistics:
+class ArmStatistics(msgspec.Struct, frozen=True):
     """Sufficient statistics of one arm: no decision and no recommendation reads the history."""
 
     pending: int = 0
@@ -62,16 +62,14 @@ class ArmStatistics:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ArmRecord:
+class ArmRecord(msgspec.Struct, frozen=True):
     """An arm with its statistics, as stored."""
 
     arm: Arm
     statistics: ArmStatistics
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(msgspec.Struct, frozen=True):
     """An experiment with its counters, as stored."""
 
     experiment: Experiment

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, insert
+from msgspec import structs
+from sqlalchemy import Table, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from service.errors import ExperimentExists
@@ -33,13 +34,25 @@ async def insert_experiment(
         experiment_id = (await connection.execute(new_row)).scalar_one()
     except IntegrityError as taken:
         raise ExperimentExists(progress.experiment.key) from taken
-    stored = replace(progress, experiment=replace(progress.experiment, id=experiment_id))
-    await connection.execute(insert(arms), [records.arm_values(experiment_id, arm, progress.version) for arm in members])
-    await connection.execute(insert(events), [records.event_values(experiment_id, created)])
+    stored = structs.replace(progress, experiment=replace(progress.experiment, id=experiment_id))
+    rows = [records.arm_row(experiment_id, arm, progress.version) for arm in members]
+    await connection.execute(insert(arms), _by_column(arms, rows))
+    await connection.execute(insert(events), _by_column(events, [records.event_row(experiment_id, created)]))
     answer = reply(stored)
     if answer:
-        await connection.execute(insert(replies), [records.reply_values(0, answer)])
+        await connection.execute(insert(replies), _by_column(replies, [records.reply_row(0, answer)]))
     return stored
+
+
+def _by_column(table: Table, rows: list[tuple[Any, ...]]) -> list[dict[str, Any]]:
+    return [dict(zip(table.columns.keys(), row, strict=True)) for row in rows]
+
+
+async def find_reply(connection: AsyncConnection, route: str, key: str) -> StoredReply | None:
+    """The stored first answer to this key on a route outside experiments."""
+    named = (replies.c.experiment_id == 0) & (replies.c.route == route) & (replies.c.key == key)
+    row = (await connection.execute(select(replies).where(named))).mappings().first()
+    return records.reply_from(row) if row else None
 
 
 async def forget_replies(connection: AsyncConnection, older_than: int) -> None:

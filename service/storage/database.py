@@ -17,6 +17,8 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from service.errors import DatabaseUnavailable, InvalidValue
+from service.storage.groups import Groups
+from service.storage.sqlite import SqliteGroups, prepare
 
 # How long a SQLite writer waits for the other workers' turn before it gives up.
 _SQLITE_BUSY_SECONDS = 60.0
@@ -58,6 +60,7 @@ class Database:
                 parsed, connect_args={"timeout": _SQLITE_BUSY_SECONDS}, pool_size=pool_size, max_overflow=0
             )
             _prepare_sqlite(self.engine)
+            self.groups: Groups = SqliteGroups(parsed.database or ":memory:", _SQLITE_BUSY_SECONDS)
         else:
             self.engine = create_async_engine(
                 parsed,
@@ -66,6 +69,7 @@ class Database:
                 pool_timeout=10,
                 connect_args={"timeout": 10, "server_settings": {"application_name": "bestarm"}},
             )
+            self.groups = _postgres_groups(self.engine)
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
@@ -95,7 +99,14 @@ class Database:
 
     async def close(self) -> None:
         """Let go of all connections."""
+        await self.groups.close()
         await self.engine.dispose()
+
+
+def _postgres_groups(engine: AsyncEngine) -> Groups:
+    from service.storage.postgres import PostgresGroups  # noqa: PLC0415 - its driver is an extra
+
+    return PostgresGroups(engine)
 
 
 class _named_failures:  # noqa: N801 - reads as the statement it is used as
@@ -120,10 +131,7 @@ def _prepare_sqlite(engine: AsyncEngine) -> None:
     @event.listens_for(engine.sync_engine, "connect")
     def configure(connection: sqlite3.Connection, _record: object) -> None:
         connection.isolation_level = None  # the driver would begin transactions late and read-only
-        cursor = connection.cursor()
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "temp_store=MEMORY"):
-            cursor.execute(f"PRAGMA {pragma}")
-        cursor.close()
+        prepare(connection)
 
     @event.listens_for(engine.sync_engine, "begin")
     def begin(connection: sync.Connection) -> None:

@@ -8,17 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, insert, select, text, update
-
 from service.domain import ArmRecord, Assignment, Changes, ObservationRecord, Progress, StoredReply
 from service.storage import records
+from service.storage.groups import insert_into, query_by, update_of
 from service.storage.tables import arms, assignments, batches, events, experiments, observations, replies
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from sqlalchemy.ext.asyncio import AsyncConnection
-    from sqlalchemy.sql.elements import TextClause
+    from service.storage.groups import Group, Query, Write
+
+# A backlog of expiries is worked off in chunks, so that asks and tells get their turn in between.
+DUE_AT_ONCE = 2_000
 
 
 @dataclass(slots=True)
@@ -30,8 +31,8 @@ class Wanted:
     ask_keys: set[str] = field(default_factory=set)
     observation_ids: set[str] = field(default_factory=set)
     reply_keys: set[tuple[str, str]] = field(default_factory=set)
-    due: tuple[int, int] | None = None
-    """(now, at most so many): the assignments that the sweep has to look at."""
+    due_by: int | None = None
+    """The assignments that the sweep has to look at by this time, DUE_AT_ONCE at most."""
 
 
 @dataclass(slots=True)
@@ -50,173 +51,138 @@ class Found:
         self.assignments[assignment.draw] = assignment
 
 
-async def lock(connection: AsyncConnection, keys: Sequence[str]) -> dict[str, tuple[int, int]]:
+async def lock(group: Group, keys: Sequence[str]) -> dict[str, tuple[int, int]]:
     """Lock these experiments, in one order for all callers; (id, version) of those that exist."""
-    rows = await connection.execute(_LOCK[connection.dialect.name], _list(connection, "keys", keys))
-    return {key: (experiment_id, version) for experiment_id, key, version in rows}
+    found = await group.rows(_LOCK, keys)
+    return {row["key"]: (row["id"], row["version"]) for row in found}
 
 
-async def load(connection: AsyncConnection, experiment_id: int, *, since: int = -1) -> tuple[Progress, list[ArmRecord]]:
+async def load(group: Group, experiment_id: int, *, since: int = -1) -> tuple[Progress, list[ArmRecord]]:
     """An experiment with the arms that changed after sequence number `since` (all by default)."""
-    row = (await connection.execute(select(experiments).where(experiments.c.id == experiment_id))).mappings().one()
-    changed = select(arms).where(arms.c.experiment_id == experiment_id, arms.c.changed > since).order_by(arms.c.position)
-    loaded = [records.arm_from(arm) for arm in (await connection.execute(changed)).mappings()]
-    return records.progress_from(row), loaded
+    row = (await group.rows(_EXPERIMENT, [experiment_id]))[0]
+    changed = await group.rows(_ARMS_SINCE, [experiment_id], [since])
+    return records.progress_from(row), [records.arm_from(arm) for arm in changed]
 
 
-async def look_up(connection: AsyncConnection, wanted: dict[int, Wanted]) -> dict[int, Found]:
+async def look_up(group: Group, wanted: dict[int, Wanted]) -> dict[int, Found]:
     """Everything the group asked for, with one statement per kind of question, whatever the number of experiments."""
     found = {experiment_id: Found() for experiment_id in wanted}
-    dialect = connection.dialect.name
 
-    draws = [(e, draw) for e, want in wanted.items() for draw in sorted(want.draws)]
-    units = [(e, unit) for e, want in wanted.items() for unit in sorted(want.units)]
-    keys = [(e, key) for e, want in wanted.items() for key in sorted(want.ask_keys)]
-    for pairs, statements in ((draws, _BY_DRAW), (units, _BY_UNIT), (keys, _BY_KEY)):
-        if not pairs:
-            continue
-        rows = await connection.execute(statements[dialect], _pairs(connection, pairs))
-        for row in rows.mappings():
-            assignment = records.assignment_from(row)
-            place = found[row["experiment_id"]]
-            place.keep(assignment)
-            if statements is _BY_UNIT and assignment.unit is not None:
-                place.by_unit[assignment.unit] = assignment.draw
-            if statements is _BY_KEY and assignment.idempotency_key is not None:
-                place.by_key[assignment.idempotency_key] = assignment.draw
+    async def ask(query: Query, asked: list[tuple[Any, ...]], keep: Callable[[Found, Any], None]) -> None:
+        if asked:
+            for row in await group.rows(query, *zip(*asked, strict=True)):
+                keep(found[row["experiment_id"]], row)
 
+    def each(name: str) -> list[tuple[Any, ...]]:
+        return [(e, value) for e, want in wanted.items() for value in getattr(want, name)]
+
+    await ask(_BY_DRAW, each("draws"), _keep_assignment)
+    await ask(_BY_UNIT, each("units"), _keep_by_unit)
+    await ask(_BY_KEY, each("ask_keys"), _keep_by_key)
+    await ask(_OBSERVATIONS, each("observation_ids"), _keep_observation)
+    await ask(_REPLIES, [(e, *route_and_key) for e, route_and_key in each("reply_keys")], _keep_reply)
     for experiment_id, want in wanted.items():
-        await _look_up_rare(connection, experiment_id, want, found[experiment_id])
+        if want.due_by is not None:
+            await ask(_DUE, [(experiment_id, want.due_by)], _keep_due)
     return found
 
 
-async def _look_up_rare(connection: AsyncConnection, experiment_id: int, want: Wanted, found: Found) -> None:
-    """The questions of batch routes and the sweep: asked per experiment, because such groups are large already."""
-    dialect = connection.dialect.name
-    if want.observation_ids:
-        pairs = [(experiment_id, name) for name in sorted(want.observation_ids)]
-        rows = await connection.execute(_OBSERVATIONS[dialect], _pairs(connection, pairs))
-        found.observations = {row["id"]: records.observation_from(row) for row in rows.mappings()}
-    for route, key in want.reply_keys:
-        reply = await find_reply(connection, experiment_id, route, key)
-        if reply:
-            found.replies[route, key] = reply
-    if want.due:
-        now, limit = want.due
-        is_due = (assignments.c.experiment_id == experiment_id) & (assignments.c.due_at <= now)
-        due = select(assignments).where(is_due).order_by(assignments.c.due_at, assignments.c.draw).limit(limit)
-        for row in (await connection.execute(due)).mappings():
-            assignment = records.assignment_from(row)
-            found.keep(assignment)
-            found.due.append(assignment.draw)
+def _keep_assignment(found: Found, row: Any) -> None:  # noqa: ANN401 - a row of either engine
+    found.keep(records.assignment_from(row))
 
 
-async def find_reply(connection: AsyncConnection, experiment_id: int, route: str, key: str) -> StoredReply | None:
-    """The stored first answer to this key on this route; experiment 0 stands for routes outside experiments."""
-    named = (replies.c.experiment_id == experiment_id) & (replies.c.route == route) & (replies.c.key == key)
-    row = (await connection.execute(select(replies).where(named))).mappings().first()
-    return records.reply_from(row) if row else None
+def _keep_by_unit(found: Found, row: Any) -> None:  # noqa: ANN401 - likewise
+    found.keep(records.assignment_from(row))
+    found.by_unit[row["unit"]] = row["draw"]
 
 
-async def write(connection: AsyncConnection, group: Iterable[Changes]) -> None:
+def _keep_by_key(found: Found, row: Any) -> None:  # noqa: ANN401 - likewise
+    found.keep(records.assignment_from(row))
+    found.by_key[row["idempotency_key"]] = row["draw"]
+
+
+def _keep_observation(found: Found, row: Any) -> None:  # noqa: ANN401 - likewise
+    found.observations[row["id"]] = records.observation_from(row)
+
+
+def _keep_reply(found: Found, row: Any) -> None:  # noqa: ANN401 - likewise
+    found.replies[row["route"], row["key"]] = records.reply_from(row)
+
+
+def _keep_due(found: Found, row: Any) -> None:  # noqa: ANN401 - likewise
+    found.keep(records.assignment_from(row))
+    found.due.append(row["draw"])
+
+
+async def write(group: Group, changed: Iterable[Changes]) -> None:
     """All rows of all experiments of the group, one statement per table."""
-    group = list(group)
-    rows: dict[Any, list[dict[str, Any]]] = {}
+    changed = list(changed)
+    writes: list[tuple[Write, Sequence[Any]]] = []
 
-    def add(statement: Any, values: Iterable[dict[str, Any]]) -> None:  # noqa: ANN401 - any executable
-        rows.setdefault(statement, []).extend(values)
+    def add(statement: Write, rows: Sequence[tuple[Any, ...]]) -> None:
+        if rows:
+            writes.append((statement, list(zip(*rows, strict=True))))
 
-    for changes in group:
-        e = changes.progress.experiment.id
-        version = changes.progress.version
-        add(_INSERT_EVENTS, (records.event_values(e, event) for event in changes.events))
-        add(_INSERT_DRAWN, (records.assignment_values(e, assignment) for assignment in changes.drawn))
-        add(_MOVE_ASSIGNMENT, (_moved(e, assignment) for assignment in changes.moved))
-        add(_INSERT_ARMS, (records.arm_values(e, arm, version) for arm in changes.new_arms))
-        add(_UPDATE_ARM, (_at_arm(e, arm, version) for arm in changes.arms))
-        add(_INSERT_BATCHES, (records.batch_values(e, batch) for batch in changes.batches))
-        add(_INSERT_OBSERVATIONS, (records.observation_values(e, named) for named in changes.observations))
-        add(_INSERT_REPLIES, (records.reply_values(e, reply) for reply in changes.replies))
-        if changes.settings_changed:
-            settings = records.settings_values(changes.progress.experiment)
-            add(_UPDATE_SETTINGS, [{"at_id": e} | settings | records.progress_values(changes.progress)])
-        else:
-            add(_UPDATE_PROGRESS, [{"at_id": e} | records.progress_values(changes.progress)])
-    for statement, values in rows.items():
-        if values:
-            await connection.execute(statement, values)
+    def of_each(name: str) -> list[tuple[int, Any]]:
+        return [(one.progress.experiment.id, item) for one in changed for item in getattr(one, name)]
+
+    add(_INSERT_EVENTS, [records.event_row(e, event) for e, event in of_each("events")])
+    add(_INSERT_DRAWN, [records.assignment_row(e, drawn) for e, drawn in of_each("drawn")])
+    add(_MOVE, [records.assignment_move_row(e, moved) for e, moved in of_each("moved")])
+    add(_INSERT_BATCHES, [records.batch_row(e, batch) for e, batch in of_each("batches")])
+    add(_INSERT_OBSERVATIONS, [records.observation_row(e, named) for e, named in of_each("observations")])
+    add(_INSERT_REPLIES, [records.reply_row(e, reply) for e, reply in of_each("replies")])
+    versions = {one.progress.experiment.id: one.progress.version for one in changed}
+    add(_INSERT_ARMS, [records.arm_row(e, arm, versions[e]) for e, arm in of_each("new_arms")])
+    add(_COUNT, [records.arm_count_row(e, arm, versions[e]) for e, arm in of_each("arms")])
+    add(_REDEFINE, [records.arm_definition_row(e, arm.arm) for e, arm in of_each("redefined")])
+    add(_PROGRESS, [records.progress_row(one.progress) for one in changed])
+    add(_SETTINGS, [records.settings_row(one.progress.experiment) for one in changed if one.settings_changed])
+    await group.write(writes)
 
 
-async def is_written(connection: AsyncConnection, changes: Changes) -> bool:
+async def is_written(group: Group, changes: Changes) -> bool:
     """Did this group's transaction commit? It is atomic, so one of its rows answers for all."""
     e = changes.progress.experiment.id
     if changes.drawn:
         drawn = changes.drawn[0]
-        token = select(assignments.c.token).where(assignments.c.experiment_id == e, assignments.c.draw == drawn.draw)
-        return bool((await connection.execute(token)).scalar_one_or_none() == drawn.token)
+        rows = await group.rows(_BY_DRAW, [e], [drawn.draw])
+        return bool(rows) and rows[0]["token"] == drawn.token
     event = changes.events[0]
-    stored = select(events).where(events.c.experiment_id == e, events.c.sequence == event.sequence)
-    row = (await connection.execute(stored)).mappings().first()
-    return row is not None and records.event_from(row) == event
+    rows = await group.rows(_EVENT, [e], [event.sequence])
+    return bool(rows) and records.event_from(rows[0]) == event
 
 
-def _moved(experiment_id: int, assignment: Assignment) -> dict[str, Any]:
-    return {"at_experiment": experiment_id, "at_draw": assignment.draw} | records.assignment_state_values(assignment)
-
-
-def _at_arm(experiment_id: int, arm: ArmRecord, version: int) -> dict[str, Any]:
-    values = records.arm_values(experiment_id, arm, version)
-    return {"at_experiment": values.pop("experiment_id"), "at_position": values.pop("position")} | values
-
-
-_INSERT_EVENTS = insert(events)
-_INSERT_DRAWN = insert(assignments)
-_INSERT_ARMS = insert(arms)
-_INSERT_BATCHES = insert(batches)
-_INSERT_OBSERVATIONS = insert(observations)
-_INSERT_REPLIES = insert(replies)
-_MOVE_ASSIGNMENT = update(assignments).where(
-    assignments.c.experiment_id == bindparam("at_experiment"), assignments.c.draw == bindparam("at_draw")
+_LOCK = query_by(
+    experiments, ["text"], "t.key = w.a", columns=("id", "key", "version"), tail="ORDER BY t.id", locking="FOR NO KEY UPDATE OF t"
 )
-_UPDATE_ARM = update(arms).where(arms.c.experiment_id == bindparam("at_experiment"), arms.c.position == bindparam("at_position"))
-_UPDATE_PROGRESS = update(experiments).where(experiments.c.id == bindparam("at_id"))
-_UPDATE_SETTINGS = update(experiments).where(experiments.c.id == bindparam("at_id"))
-
-
-# Lists travel as one parameter, so that a statement keeps its text (and its prepared plan) whatever their length.
-# CROSS JOIN keeps SQLite from scanning the large table first.
-def _list(connection: AsyncConnection, name: str, values: Sequence[str]) -> dict[str, Any]:
-    return {name: list(values) if connection.dialect.name == "postgresql" else records.to_json(list(values))}
-
-
-def _pairs(connection: AsyncConnection, pairs: Sequence[tuple[int, int | str]]) -> dict[str, Any]:
-    if connection.dialect.name == "postgresql":
-        return {"experiments": [e for e, _ in pairs], "wanted": [value for _, value in pairs]}
-    return {"pairs": records.to_json(pairs)}
-
-
-def _by_pairs(table: str, condition: str, kind: str) -> dict[str, TextClause]:
-    columns = ", ".join(f"t.{column.name}" for column in experiments.metadata.tables[table].columns)
-    rest = f"CROSS JOIN {table} t WHERE t.experiment_id = w.e AND {condition}"
-    unnested = f"unnest(CAST(:experiments AS bigint[]), CAST(:wanted AS {kind}[])) AS w(e, v)"
-    parsed = "(SELECT json_extract(value, '$[0]') AS e, json_extract(value, '$[1]') AS v FROM json_each(:pairs)) AS w"
-    return {
-        "postgresql": text(f"SELECT {columns} FROM {unnested} {rest}"),  # noqa: S608 - names from our own tables
-        "sqlite": text(f"SELECT {columns} FROM {parsed} {rest}"),  # noqa: S608 - names from our own tables
-    }
-
-
-_LOCK = {
-    "postgresql": text(
-        "SELECT id, key, version FROM experiments WHERE key = ANY(CAST(:keys AS text[])) ORDER BY id FOR NO KEY UPDATE"
-    ),
-    "sqlite": text("SELECT id, key, version FROM experiments WHERE key IN (SELECT value FROM json_each(:keys))"),
-}
-_BY_DRAW = _by_pairs("assignments", "t.draw = w.v", "bigint")
-_BY_KEY = _by_pairs("assignments", "t.idempotency_key = w.v", "text")
-_BY_UNIT = _by_pairs(
-    "assignments",
-    "t.draw = (SELECT max(l.draw) FROM assignments l WHERE l.experiment_id = w.e AND l.unit = w.v)",
-    "text",
+_EXPERIMENT = query_by(experiments, ["bigint"], "t.id = w.a")
+_ARMS_SINCE = query_by(arms, ["bigint", "bigint"], "t.experiment_id = w.a AND t.changed > w.b", tail="ORDER BY t.position")
+_BY_DRAW = query_by(assignments, ["bigint", "bigint"], "t.experiment_id = w.a AND t.draw = w.b")
+_BY_KEY = query_by(assignments, ["bigint", "text"], "t.experiment_id = w.a AND t.idempotency_key = w.b")
+_BY_UNIT = query_by(
+    assignments,
+    ["bigint", "text"],
+    "t.experiment_id = w.a AND t.draw = (SELECT max(l.draw) FROM assignments l WHERE l.experiment_id = w.a AND l.unit = w.b)",
 )
-_OBSERVATIONS = _by_pairs("observations", "t.id = w.v", "text")
+_DUE = query_by(
+    assignments,
+    ["bigint", "bigint"],
+    "t.experiment_id = w.a AND t.due_at <= w.b",
+    tail=f"ORDER BY t.due_at, t.draw LIMIT {DUE_AT_ONCE}",
+)
+_OBSERVATIONS = query_by(observations, ["bigint", "text"], "t.experiment_id = w.a AND t.id = w.b")
+_REPLIES = query_by(replies, ["bigint", "text", "text"], "t.experiment_id = w.a AND t.route = w.b AND t.key = w.c")
+_EVENT = query_by(events, ["bigint", "bigint"], "t.experiment_id = w.a AND t.sequence = w.b")
+
+_INSERT_EVENTS = insert_into(events)
+_INSERT_DRAWN = insert_into(assignments)
+_INSERT_ARMS = insert_into(arms)
+_INSERT_BATCHES = insert_into(batches)
+_INSERT_OBSERVATIONS = insert_into(observations)
+_INSERT_REPLIES = insert_into(replies)
+_MOVE = update_of(assignments, ("experiment_id", "draw"), records.ASSIGNMENT_STATE)
+_COUNT = update_of(arms, ("experiment_id", "position"), records.ARM_COUNTS)
+_REDEFINE = update_of(arms, ("experiment_id", "position"), records.ARM_DEFINITION)
+_PROGRESS = update_of(experiments, ("id",), records.PROGRESS)
+_SETTINGS = update_of(experiments, ("id",), records.SETTINGS)

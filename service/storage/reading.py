@@ -9,7 +9,6 @@ from sqlalchemy import func, select
 from service.domain import AUDITED
 from service.errors import ExperimentNotFound
 from service.storage import records
-from service.storage.journal import load
 from service.storage.tables import arms, assignments, batches, events, experiments, observations
 
 if TYPE_CHECKING:
@@ -41,7 +40,11 @@ async def version_of(connection: AsyncConnection, key: str) -> int:
 
 async def experiment_by_key(connection: AsyncConnection, key: str) -> tuple[Progress, list[ArmRecord]]:
     """An experiment with all its arms."""
-    return await load(connection, await experiment_id_of(connection, key))
+    row = (await connection.execute(select(experiments).where(experiments.c.key == key))).mappings().first()
+    if row is None:
+        raise ExperimentNotFound(key)
+    members = select(arms).where(arms.c.experiment_id == row["id"]).order_by(arms.c.position)
+    return records.progress_from(row), [records.arm_from(arm) for arm in (await connection.execute(members)).mappings()]
 
 
 async def page_of_experiments(
@@ -139,11 +142,11 @@ async def history(connection: AsyncConnection, experiment_id: int, *, by_assignm
         yield records.event_from(row)
 
 
-async def all_assignments(connection: AsyncConnection, experiment_id: int) -> AsyncIterator[Assignment]:
-    """Every assignment in draw order."""
+async def all_assignments(connection: AsyncConnection, experiment_id: int) -> AsyncIterator[tuple[Assignment, int | None]]:
+    """Every assignment in draw order, each with the time at which the sweep will look at it, as stored."""
     wanted = select(assignments).where(assignments.c.experiment_id == experiment_id).order_by(assignments.c.draw)
     async for row in _stream(connection, wanted):
-        yield records.assignment_from(row)
+        yield records.assignment_from(row), row["due_at"]
 
 
 async def all_batches(connection: AsyncConnection, experiment_id: int) -> AsyncIterator[Batch]:

@@ -1,4 +1,7 @@
-"""Rows to domain objects and back: the one place that knows which column holds what."""
+"""Rows to domain objects and back: the one place that knows which column holds what.
+
+Rows are tuples in the order of the table's columns; for updates, the values in the order named here, then the keys.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +29,9 @@ from service.domain import (
 from service.exact import ExactSum, Moments
 
 if TYPE_CHECKING:
-    from sqlalchemy import RowMapping as Row
+    from sqlalchemy import RowMapping
 
-    Values = dict[str, Any]
+    Row = tuple[Any, ...]
 
 
 def to_json(value: object) -> str:
@@ -36,44 +39,89 @@ def to_json(value: object) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
-def settings_values(experiment: Experiment) -> Values:
-    """The columns that a patch or a lifecycle step may change."""
-    return {
-        "name": experiment.name,
-        "description": experiment.description,
-        "policy": to_json(asdict(experiment.policy)),
-        "reward": to_json(asdict(experiment.reward)),
-        "expiry": to_json(asdict(experiment.expiry)) if experiment.expiry else None,
-        "sticky": experiment.sticky,
-        "confidence": experiment.confidence,
-        "conclude_when": to_json(asdict(experiment.conclude_when)) if experiment.conclude_when else None,
-        "status": experiment.status,
-        "concluded_arm": experiment.concluded_arm,
-    }
+# Columns that are updated together, in the order of the rows below.
+SETTINGS = (
+    "name",
+    "description",
+    "policy",
+    "reward",
+    "expiry",
+    "sticky",
+    "confidence",
+    "conclude_when",
+    "status",
+    "concluded_arm",
+)
+PROGRESS = ("version", "as_of", "draws", "epoch", "batch", "plan_cursor", "plan_averaged", "may_expire")
+ARM_DEFINITION = ("name", "value", "min_share", "status")
+ARM_COUNTS = (
+    "changed",
+    "pending",
+    "expired",
+    "epoch_draws",
+    "observations",
+    "reward_sum",
+    "reward_squares",
+    "imputed",
+    "imputed_sum",
+    "imputed_squares",
+    "matured",
+    "matured_sum",
+    "matured_squares",
+    "planned",
+    "plan_left",
+    "plan_weight_sum",
+)
+ASSIGNMENT_STATE = ("status", "reward", "closed", "rewarded_at", "due_at")
 
 
-def progress_values(progress: Progress) -> Values:
-    """The columns that every change moves."""
-    return {
-        "version": progress.version,
-        "as_of": progress.as_of,
-        "draws": progress.draws,
-        "epoch": progress.epoch,
-        "batch": progress.batch,
-        "plan_cursor": progress.plan_cursor,
-        "plan_averaged": progress.plan_averaged,
-        "may_expire": progress.may_expire,
-    }
+def _settings(experiment: Experiment) -> Row:
+    return (
+        experiment.name,
+        experiment.description,
+        to_json(asdict(experiment.policy)),
+        to_json(asdict(experiment.reward)),
+        to_json(asdict(experiment.expiry)) if experiment.expiry else None,
+        experiment.sticky,
+        experiment.confidence,
+        to_json(asdict(experiment.conclude_when)) if experiment.conclude_when else None,
+        experiment.status,
+        experiment.concluded_arm,
+    )
 
 
-def new_experiment_values(progress: Progress) -> Values:
-    """A whole row for a new experiment; the database gives the id."""
+def _progress(progress: Progress) -> Row:
+    return (
+        progress.version,
+        progress.as_of,
+        progress.draws,
+        progress.epoch,
+        progress.batch,
+        progress.plan_cursor,
+        progress.plan_averaged,
+        progress.may_expire,
+    )
+
+
+def settings_row(experiment: Experiment) -> Row:
+    """What a patch or a lifecycle step may change."""
+    return (*_settings(experiment), experiment.id)
+
+
+def progress_row(progress: Progress) -> Row:
+    """What every change moves."""
+    return (*_progress(progress), progress.experiment.id)
+
+
+def new_experiment_values(progress: Progress) -> dict[str, Any]:
+    """A new experiment, by column; the database gives the id."""
     experiment = progress.experiment
     fixed = {"key": experiment.key, "created_at": experiment.created_at}
-    return fixed | settings_values(experiment) | progress_values(progress)
+    settings = dict(zip(SETTINGS, _settings(experiment), strict=True))
+    return fixed | settings | dict(zip(PROGRESS, _progress(progress), strict=True))
 
 
-def progress_from(row: Row) -> Progress:
+def progress_from(row: RowMapping) -> Progress:
     """An experiments row."""
     expiry = json.loads(row["expiry"]) if row["expiry"] else None
     conclude_when = json.loads(row["conclude_when"]) if row["conclude_when"] else None
@@ -104,38 +152,45 @@ def progress_from(row: Row) -> Progress:
     )
 
 
-def arm_values(experiment_id: int, record: ArmRecord, changed: int) -> Values:
+def arm_row(experiment_id: int, record: ArmRecord, changed: int) -> Row:
     """A whole arms row."""
-    arm, counted = record.arm, record.statistics
-    return {
-        "experiment_id": experiment_id,
-        "position": arm.position,
-        "key": arm.key,
-        "name": arm.name,
-        "value": to_json(arm.value),
-        "min_share": arm.min_share,
-        "status": arm.status,
-        "added": arm.added,
-        "changed": changed,
-        "pending": counted.pending,
-        "expired": counted.expired,
-        "epoch_draws": counted.epoch_draws,
-        "observations": counted.observed.count,
-        "reward_sum": str(counted.observed.total),
-        "reward_squares": str(counted.observed.squares),
-        "imputed": counted.imputed.count,
-        "imputed_sum": str(counted.imputed.total),
-        "imputed_squares": str(counted.imputed.squares),
-        "matured": counted.matured.count,
-        "matured_sum": str(counted.matured.total),
-        "matured_squares": str(counted.matured.squares),
-        "planned": counted.planned,
-        "plan_left": counted.plan_left,
-        "plan_weight_sum": counted.plan_weight_sum,
-    }
+    arm = record.arm
+    definition = (arm.name, to_json(arm.value), arm.min_share, arm.status)
+    return (experiment_id, arm.position, arm.key, *definition, arm.added, *_counts(record.statistics, changed))
 
 
-def arm_from(row: Row) -> ArmRecord:
+def arm_count_row(experiment_id: int, record: ArmRecord, changed: int) -> Row:
+    """What traffic changes about an arm."""
+    return (*_counts(record.statistics, changed), experiment_id, record.arm.position)
+
+
+def arm_definition_row(experiment_id: int, arm: Arm) -> Row:
+    """What people change about an arm."""
+    return (arm.name, to_json(arm.value), arm.min_share, arm.status, experiment_id, arm.position)
+
+
+def _counts(counted: ArmStatistics, changed: int) -> Row:
+    return (
+        changed,
+        counted.pending,
+        counted.expired,
+        counted.epoch_draws,
+        counted.observed.count,
+        str(counted.observed.total),
+        str(counted.observed.squares),
+        counted.imputed.count,
+        str(counted.imputed.total),
+        str(counted.imputed.squares),
+        counted.matured.count,
+        str(counted.matured.total),
+        str(counted.matured.squares),
+        counted.planned,
+        counted.plan_left,
+        counted.plan_weight_sum,
+    )
+
+
+def arm_from(row: RowMapping) -> ArmRecord:
     """An arms row."""
     return ArmRecord(
         arm=Arm(
@@ -165,37 +220,38 @@ def _moments(count: int, total: str, squares: str) -> Moments:
     return Moments(count, ExactSum.parse(total), ExactSum.parse(squares))
 
 
-def assignment_state_values(assignment: Assignment) -> Values:
-    """The columns of an assignment that change."""
-    return {
-        "status": assignment.state.status,
-        "reward": assignment.state.reward,
-        "closed": assignment.state.closed,
-        "rewarded_at": assignment.rewarded_at,
-        "due_at": assignment.due_at,
-    }
-
-
-def assignment_values(experiment_id: int, assignment: Assignment) -> Values:
+def assignment_row(experiment_id: int, assignment: Assignment) -> Row:
     """A whole assignments row."""
-    fixed = {
-        "experiment_id": experiment_id,
-        "draw": assignment.draw,
-        "token": assignment.token,
-        "sequence": assignment.sequence,
-        "arm": assignment.arm,
-        "unit": assignment.unit,
-        "reason": assignment.reason,
-        "epoch": assignment.epoch,
-        "created_at": assignment.created_at,
-        "expires_at": assignment.expires_at,
-        "expiry_reward": assignment.expiry_reward,
-        "idempotency_key": assignment.idempotency_key,
-    }
-    return fixed | assignment_state_values(assignment)
+    state = assignment.state
+    return (
+        experiment_id,
+        assignment.draw,
+        assignment.token,
+        assignment.sequence,
+        assignment.arm,
+        assignment.unit,
+        assignment.reason,
+        assignment.epoch,
+        assignment.created_at,
+        assignment.expires_at,
+        assignment.expiry_reward,
+        state.status,
+        state.reward,
+        state.closed,
+        assignment.rewarded_at,
+        assignment.due_at,
+        assignment.idempotency_key,
+    )
 
 
-def assignment_from(row: Row) -> Assignment:
+def assignment_move_row(experiment_id: int, assignment: Assignment) -> Row:
+    """What a change of state changes."""
+    state = assignment.state
+    told = (assignment.rewarded_at, assignment.due_at)
+    return (state.status, state.reward, state.closed, *told, experiment_id, assignment.draw)
+
+
+def assignment_from(row: RowMapping) -> Assignment:
     """An assignments row."""
     return Assignment(
         draw=row["draw"],
@@ -214,31 +270,27 @@ def assignment_from(row: Row) -> Assignment:
     )
 
 
-def event_values(experiment_id: int, event: Event) -> Values:
+def event_row(experiment_id: int, event: Event) -> Row:
     """A whole events row."""
     before, after = event.before, event.after
-    return {
-        "experiment_id": experiment_id,
-        "sequence": event.sequence,
-        "kind": event.kind,
-        "at": event.at,
-        "arm": event.arm,
-        "draw": event.draw,
-        "epoch": event.epoch,
-        "reason": event.reason,
-        "expires_at": event.expires_at,
-        "expiry_reward": event.expiry_reward,
-        "status_before": before.status if before else None,
-        "reward_before": before.reward if before else None,
-        "closed_before": before.closed if before else None,
-        "status_after": after.status if after else None,
-        "reward_after": after.reward if after else None,
-        "closed_after": after.closed if after else None,
-        "details": to_json(event.details) if event.details is not None else None,
-    }
+    return (
+        experiment_id,
+        event.sequence,
+        event.kind,
+        event.at,
+        event.arm,
+        event.draw,
+        event.epoch,
+        event.reason,
+        event.expires_at,
+        event.expiry_reward,
+        *((None, None, None) if before is None else (before.status, before.reward, before.closed)),
+        *((None, None, None) if after is None else (after.status, after.reward, after.closed)),
+        None if event.details is None else to_json(event.details),
+    )
 
 
-def event_from(row: Row) -> Event:
+def event_from(row: RowMapping) -> Event:
     """An events row."""
     return Event(
         sequence=row["sequence"],
@@ -260,18 +312,12 @@ def _state(status: str | None, reward: float | None, closed: object) -> Assignme
     return None if status is None else AssignmentState(cast("Any", status), reward, bool(closed))
 
 
-def batch_values(experiment_id: int, batch: Batch) -> Values:
+def batch_row(experiment_id: int, batch: Batch) -> Row:
     """A whole batches row."""
-    return {
-        "experiment_id": experiment_id,
-        "number": batch.number,
-        "sequence": batch.sequence,
-        "positions": to_json(batch.positions),
-        "counts": to_json(batch.counts),
-    }
+    return (experiment_id, batch.number, batch.sequence, to_json(batch.positions), to_json(batch.counts))
 
 
-def batch_from(row: Row) -> Batch:
+def batch_from(row: RowMapping) -> Batch:
     """A batches row."""
     return Batch(
         number=row["number"],
@@ -281,22 +327,22 @@ def batch_from(row: Row) -> Batch:
     )
 
 
-def observation_values(experiment_id: int, record: ObservationRecord) -> Values:
+def observation_row(experiment_id: int, named: ObservationRecord) -> Row:
     """A whole observations row."""
-    return {"experiment_id": experiment_id} | asdict(record)
+    return (experiment_id, named.id, named.arm, named.reward, named.sequence)
 
 
-def observation_from(row: Row) -> ObservationRecord:
+def observation_from(row: RowMapping) -> ObservationRecord:
     """An observations row."""
     return ObservationRecord(id=row["id"], arm=row["arm"], reward=row["reward"], sequence=row["sequence"])
 
 
-def reply_values(experiment_id: int, reply: StoredReply) -> Values:
+def reply_row(experiment_id: int, reply: StoredReply) -> Row:
     """A whole replies row."""
-    return {"experiment_id": experiment_id} | asdict(reply)
+    return (experiment_id, reply.route, reply.key, reply.body_hash, reply.status, reply.body, reply.created_at)
 
 
-def reply_from(row: Row) -> StoredReply:
+def reply_from(row: RowMapping) -> StoredReply:
     """A replies row."""
     return StoredReply(
         route=row["route"],

@@ -77,12 +77,12 @@ def problem(
     return Response(json.dumps(content), status, dict(headers or {}), MEDIA_TYPE)
 
 
-def problem_for(error: errors.BestArmError) -> Response:
+def problem_for(error: errors.BestArmError, headers: Mapping[str, str] | None = None) -> Response:
     """The answer to an error of ours."""
     status, code = STATUS[type(error)]
     fields = [{"pointer": error.pointer, "detail": str(error)}] if isinstance(error, errors.InvalidValue) else []
-    headers = _RETRY_AFTER if status == HTTPStatus.SERVICE_UNAVAILABLE else None
-    return problem(status, code, str(error), fields=fields, headers=headers)
+    retry = _RETRY_AFTER if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
+    return problem(status, code, str(error), fields=fields, headers={**retry, **(headers or {})})
 
 
 def install(app: FastAPI) -> None:

@@ -19,6 +19,13 @@ def current_request_id() -> str:
     return _request_id.get()
 
 
+def name_request(given: bytes) -> bytes:
+    """The request's name from here on: the caller's if it is sane, else a new one."""
+    name = given if _SANE.fullmatch(given) else token_hex(8).encode()
+    _request_id.set(name.decode())
+    return name
+
+
 class RequestIdMiddleware:
     """Plain ASGI, because it runs for every request."""
 
@@ -31,8 +38,7 @@ class RequestIdMiddleware:
             await self.app(scope, receive, send)
             return
         given = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
-        name = given if _SANE.fullmatch(given) else token_hex(8).encode()
-        _request_id.set(name.decode())
+        name = name_request(given)
 
         async def send_named(message: Message) -> None:
             if message["type"] == "http.response.start":

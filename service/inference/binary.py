@@ -1,0 +1,76 @@
+"""Binary rewards: the beta-binomial mixture.
+
+For S successes among n rewards and a candidate mean p,
+
+    M_n(p) = B(S + 1/2, n - S + 1/2) / B(1/2, 1/2) / (p^S (1 - p)^(n - S))
+
+is a nonnegative martingale that starts at 1 when p is the true mean: the likelihood of the data averaged over the Beta(1/2,
+1/2) prior, over their likelihood under p. By Ville's inequality it ever reaches 1/a with probability at most a, so the p
+with M_n(p) < 1/a form a confidence sequence (two-sided at once: nothing is lost by splitting a).
+
+Sources: Robbins (1970), "Statistical methods related to the law of the iterated logarithm"; Howard, Ramdas, McAuliffe,
+Sekhon (2021), "Time-uniform, nonparametric, nonasymptotic confidence sequences"; the prior of Krichevsky and Trofimov
+(1981), whose price over the best p is about log(n pi / 2) / 2 whatever p is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import betaln, expit, xlog1py, xlogy  # type: ignore[import-untyped] # scipy ships no types
+
+from service.inference.samples import Floats, Ints, Samples
+from service.inference.solving import reach
+
+
+def successes(samples: Samples) -> Floats:
+    """How many rewards were 1."""
+    return np.rint(samples.counts * samples.means)
+
+
+def log_average_likelihood(samples: Samples) -> Floats:
+    """Log of the data's likelihood averaged over the Beta(1/2, 1/2) prior."""
+    ones = successes(samples)
+    log_average: Floats = betaln(ones + 0.5, samples.counts - ones + 0.5) - np.log(np.pi)
+    return log_average
+
+
+def log_evidence(samples: Samples, candidates: Floats) -> Floats:
+    """The values of log M_n(p) at the candidate means."""
+    ones = successes(samples)
+    log_likelihood: Floats = xlogy(ones, candidates) + xlog1py(samples.counts - ones, -candidates)
+    return log_average_likelihood(samples) - log_likelihood
+
+
+def log_pair_evidence(high: Samples, low: Samples) -> Floats:
+    """The least log M_high(p) + log M_low(p) over p: attained at the pooled share of successes."""
+    pooled = (successes(high) + successes(low)) / np.maximum(high.counts + low.counts, 1.0)
+    return log_evidence(high, pooled) + log_evidence(low, pooled)
+
+
+def bounds(samples: Samples, levels: Floats) -> tuple[Floats, Floats]:
+    """All p with M_n(p) < 1/level, as (lower, upper). The upper bound is the lower one of the failures, mirrored.
+
+    Solved in the angle x, p = sin(x)^2, in which the spread of a share does not depend on the share, so that the square root of
+    the evidence is nearly a straight line.
+    """
+    ones = successes(samples)
+    counts, hits = np.tile(samples.counts, 2), np.concatenate([ones, samples.counts - ones])
+    average = np.tile(log_average_likelihood(samples), 2)
+    share = hits / np.maximum(counts, 1.0)
+    angle = np.arcsin(np.sqrt(share))
+    baseline = average - xlogy(hits, share) - xlog1py(counts - hits, -share)
+    goals = np.tile(-np.log(levels), 2)
+
+    def log_evidence_below(rows: Ints, distance: Floats) -> Floats:
+        candidate = angle[rows] - distance
+        failures = counts[rows] - hits[rows]
+        log_likelihood: Floats = 2.0 * (xlogy(hits[rows], np.sin(candidate)) + xlogy(failures, np.cos(candidate)))
+        return average[rows] - log_likelihood
+
+    # Where the bound would be for a share in the middle, and for few successes: S log p alone, a bound that is never too narrow.
+    plain = np.sqrt((goals - baseline) / (2.0 * np.maximum(counts, 1.0)))
+    scarce = angle - np.arcsin(np.sqrt(expit((average - goals) / np.maximum(hits, 1.0))))
+    start = np.minimum(plain, scarce)
+    reached = np.sin(angle - reach(log_evidence_below, goals, baseline, start, angle)) ** 2
+    arms = len(ones)
+    return reached[:arms], 1.0 - reached[arms:]

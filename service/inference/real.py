@@ -1,0 +1,59 @@
+"""Real rewards: the scale-invariant t-mixture, exact for Gaussian rewards of unknown variance.
+
+For a candidate mean m let D = mean - m and Q = sum of (reward - mean)^2. Averaging the likelihood over the standardised
+effect (mu - m) / sigma ~ N(0, 1/c^2) and, on both sides of the ratio, over sigma by the right Haar measure d sigma / sigma
+gives
+
+    T_n(m) = sqrt(c^2 / (n + c^2)) * [ (Q + n D^2) / (Q + n D^2 c^2 / (n + c^2)) ]^(n/2).
+
+T_1 = 1 whatever the first reward is, and under m (any sigma) T_n is a nonnegative martingale in what the ratios of the
+deviations reveal, so P(T_n(m) >= 1/a for some n >= 1) <= a. T_n(m) < 1/a solves in closed form: with log R = (2 log(1/a) +
+log((n + c^2) / c^2)) / n,
+
+    n D^2 < Q (R - 1) / (1 - R c^2 / (n + c^2)),    without bound while the denominator is not positive (small n).
+
+Sources: Lai (1976), "On confidence sequences"; Wang and Ramdas (2025), "Anytime-valid t-tests and confidence sequences for
+Gaussian means with unknown variance". For other distributions it is an approximation that needs many rewards.
+
+Rewards without any spread say nothing about their scale (a Gaussian sample never has none), so they give no bound and no
+evidence.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from service.inference.samples import Floats, Samples
+
+# c^2: the prior expects effects of half a standard deviation.
+PRIOR_REWARDS = 4.0
+# Standardised distances beyond this are cut, so that their squares stay finite.
+_FARTHEST = 1e100
+
+
+def _log_growth(counts: Floats) -> Floats:
+    """Of n rewards: log((n + c^2) / c^2)."""
+    return np.log1p(counts / PRIOR_REWARDS)
+
+
+def log_evidence(samples: Samples, candidates: Floats) -> Floats:
+    """The values of log T_n(m) at the candidate means; -infinity while the rewards have no spread."""
+    counts, means, squares = samples
+    spread = squares > 0.0
+    scale = np.where(spread, squares, 1.0)
+    deviation = counts * np.minimum(np.abs(means - candidates) / np.sqrt(scale), _FARTHEST) ** 2
+    shrunk = deviation * np.exp(-_log_growth(counts))
+    log_ratio = counts * (np.log1p(deviation) - np.log1p(shrunk)) - _log_growth(counts)
+    return np.where(spread, 0.5 * log_ratio, -np.inf)
+
+
+def bounds(samples: Samples, levels: Floats) -> tuple[Floats, Floats]:
+    """All m with T_n(m) < 1/level, as (lower, upper); infinite while nothing can be said."""
+    counts, means, squares = samples
+    growth = _log_growth(counts)
+    log_ratio = (growth - 2.0 * np.log(levels)) / np.maximum(counts, 1.0)
+    room = -np.expm1(np.minimum(log_ratio - growth, 1.0))
+    bounded = (room > 0.0) & (squares > 0.0)
+    factor = np.expm1(np.where(bounded, log_ratio, 0.0)) / np.where(bounded, room * counts, 1.0)
+    reach = np.where(bounded, np.sqrt(squares) * np.sqrt(factor), np.inf)
+    return means - reach, means + reach

@@ -1,0 +1,35 @@
+"""What the formulas see of some arms: count, mean and variance of the rewards, one entry an arm."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Bools: TypeAlias = NDArray[np.bool_]
+
+
+class Samples(NamedTuple):
+    """Statistics of several arms' rewards. Mean and centred squares stay accurate where a raw sum of squares would not."""
+
+    counts: Floats
+    means: Floats
+    """0 where there is no reward."""
+    squares: Floats
+    """Sum of (reward - mean)^2; 0 below two rewards."""
+
+    @staticmethod
+    def of(counts: Ints, means: Floats, variances: Floats) -> Samples:
+        """From counts, means (anything without a reward) and unbiased variances (anything below two rewards)."""
+        rewards = np.asarray(counts, np.float64)
+        known_means = np.where(rewards > 0, means, 0.0)
+        with np.errstate(invalid="ignore"):
+            squares = np.where(rewards > 1, (rewards - 1.0) * variances, 0.0)
+        return Samples(rewards, known_means, squares)
+
+    def pick(self, index: Any) -> Samples:  # noqa: ANN401 - whatever numpy takes as an index
+        """The same statistics of a selection of the arms; `[..., None]` makes room for several candidate means."""
+        return Samples(self.counts[index], self.means[index], self.squares[index])

@@ -1,0 +1,166 @@
+"""The recommendation in one plain sentence: which arm, by how much, how sure, what is pending, and what weakens the promise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from service.domain import Goal, RewardKind
+
+_FEW = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the sentence is made of. Arms go by the names people gave them."""
+
+    leader: str | None
+    """The empirically best active arm; None while there is no reward."""
+    runner_up: str | None = None
+    gap: float | None = None
+    """How far the leader's mean is better than the runner-up's, in reward units, not negative."""
+    kind: RewardKind = "binary"
+    goal: Goal = "maximize"
+    active_arms: int = 2
+    observations: int = 0
+    pending: int = 0
+    confidence: float = 0.95
+    separated: bool = False
+    error_estimate: float | None = None
+    concluded: str | None = None
+    """The arm that a concluded experiment serves."""
+    floors: tuple[str, ...] = ()
+    """Active arms with a promised least share of traffic."""
+    disabled: tuple[str, ...] = ()
+    dropped: int = 0
+    """Draws that expired without a reward and left the draws."""
+    imputed: int = 0
+    """Draws that expired and count as the stated reward."""
+    drift: tuple[str, ...] = ()
+
+
+def summary(facts: Facts) -> str:
+    """One sentence, its clauses separated by semicolons."""
+    clauses = [
+        _verdict(facts),
+        _conclusion(facts),
+        _waiting(facts),
+        _floors(facts),
+        _disabled(facts),
+        _lost(facts),
+        _drift(facts),
+    ]
+    return "; ".join(clause for clause in clauses if clause) + "."
+
+
+def _verdict(facts: Facts) -> str:
+    """Which arm, by how much, how sure."""
+    if facts.leader is None:
+        return "No reward has arrived yet, so no arm can be recommended"
+    after = f"after {_number(facts.observations)} {_plural(facts.observations, 'reward')}"
+    if facts.active_arms == 1:
+        return f"{facts.leader} is the only active arm {after}, so there is nothing to compare"
+    if facts.runner_up is None or facts.gap is None:
+        return f"{facts.leader} is the only arm with rewards, {after}, so nothing is settled"
+    sure = f"{facts.confidence * 100:g}% confidence"
+    if facts.gap == 0.0:
+        return f"{facts.leader} and {facts.runner_up} are level {after}, so nothing is settled at {sure}{_chance(facts)}"
+    lead = f"{facts.leader} leads {facts.runner_up} by {_amount(facts.gap, facts.kind)}"
+    if facts.goal == "minimize":
+        lead += " (lower is better)"
+    if facts.separated:
+        return f"{lead} {after} and is better than every other active arm with {sure}, however often you look{_chance(facts)}"
+    return f"{lead} {after}, but is not yet separated from the others at {sure}{_chance(facts)}"
+
+
+def _chance(facts: Facts) -> str:
+    """The error estimate in brackets."""
+    if facts.error_estimate is None:
+        return ""
+    return f" (estimated chance that another arm is better: {_percent(facts.error_estimate)})"
+
+
+def _conclusion(facts: Facts) -> str:
+    """What is served after the end."""
+    if facts.concluded is None:
+        return ""
+    if facts.concluded == facts.leader:
+        return f"the experiment is concluded and serves {facts.concluded}"
+    return f"the experiment is concluded and serves {facts.concluded}, which is not the arm that leads now"
+
+
+def _waiting(facts: Facts) -> str:
+    """What is still pending."""
+    if not facts.pending:
+        return ""
+    return f"{_number(facts.pending)} {_plural(facts.pending, 'reward')} still pending may change this"
+
+
+def _floors(facts: Facts) -> str:
+    """What a floor does."""
+    if not facts.floors:
+        return ""
+    verb = "keeps" if len(facts.floors) == 1 else "keep"
+    return (
+        f"{_names(facts.floors)} {verb} a promised share of the traffic, so the search is slower while the intervals still hold"
+    )
+
+
+def _disabled(facts: Facts) -> str:
+    """What a disabled arm does."""
+    if not facts.disabled:
+        return ""
+    verb = "is" if len(facts.disabled) == 1 else "are"
+    return f"{_names(facts.disabled)} {verb} disabled and not compared, so the promise is about the active arms only"
+
+
+def _lost(facts: Facts) -> str:
+    """What silence does."""
+    parts = []
+    if facts.dropped:
+        lost = f"{_number(facts.dropped)} {_plural(facts.dropped, 'draw')} expired without a reward and left the count"
+        parts.append(f"{lost}, so the promise holds only if silence does not depend on the reward")
+    if facts.imputed:
+        parts.append(f"{_number(facts.imputed)} silent {_plural(facts.imputed, 'draw')} count as the reward stated for silence")
+    return "; ".join(parts)
+
+
+def _drift(facts: Facts) -> str:
+    """What a moving mean does."""
+    if not facts.drift:
+        return ""
+    verb = "has" if len(facts.drift) == 1 else "have"
+    return f"the mean of {_names(facts.drift)} {verb} changed over time, so the intervals describe a mixture of then and now"
+
+
+def _amount(gap: float, kind: RewardKind) -> str:
+    """A difference of means for people: percentage points for shares, three digits otherwise."""
+    if kind == "binary":
+        points = f"{gap * 100:.3g}" if gap >= 0.0001 else f"{gap * 100:.1g}"  # noqa: PLR2004 - below a hundredth of a point
+        return f"{points} percentage points"
+    return f"{gap:,.3g}" if gap < 1000 or gap >= 1e15 else f"{gap:,.0f}"  # noqa: PLR2004 - digits people read
+
+
+def _percent(share: float) -> str:
+    """A probability for people."""
+    if 0.0 < share < 0.001:  # noqa: PLR2004 - smaller digits say nothing
+        return "less than 0.1%"
+    return f"{share * 100:.2g}%" if share < 0.1 else f"{share * 100:.0f}%"  # noqa: PLR2004 - one digit more for small ones
+
+
+def _number(count: int) -> str:
+    return f"{count:,}"
+
+
+def _plural(count: int, noun: str) -> str:
+    return noun if count == 1 else f"{noun}s"
+
+
+def _names(names: tuple[str, ...]) -> str:
+    """Such as: A; A and B; A, B and 7 others."""
+    if len(names) == 1:
+        return names[0]
+    if len(names) <= _FEW:
+        return f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{', '.join(names[: _FEW - 1])} and {len(names) - _FEW + 1} others"

@@ -1,0 +1,87 @@
+"""Groups on PostgreSQL: one asyncpg connection per process, lists as arrays.
+
+asyncpg is used directly here, because on this path SQLAlchemy's share of the work would be the largest (docs/decisions).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import asyncpg
+
+from service.errors import DatabaseUnavailable
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncEngine
+
+    from service.storage.groups import Column, Query, Write
+
+_AWAY = (
+    OSError,
+    TimeoutError,
+    asyncpg.InterfaceError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.exceptions.OperatorInterventionError,
+    asyncpg.exceptions.InsufficientResourcesError,
+)
+
+
+@contextmanager
+def _named_failures() -> Iterator[None]:
+    try:
+        yield
+    except _AWAY as lost:
+        raise DatabaseUnavailable("The database does not answer.") from lost
+
+
+class PostgresGroup:
+    """An open transaction."""
+
+    def __init__(self, connection: asyncpg.Connection[Any]) -> None:
+        self._connection = connection
+
+    async def rows(self, query: Query, *columns: Column) -> Sequence[Any]:
+        """Fetch."""
+        with _named_failures():
+            found: Sequence[Any] = await self._connection.fetch(query.postgres, *columns)
+            return found
+
+    async def write(self, writes: Sequence[tuple[Write, Sequence[Column]]]) -> None:
+        """One statement per table."""
+        with _named_failures():
+            for write, columns in writes:
+                await self._connection.execute(write.postgres, *columns)
+
+
+class PostgresGroups:
+    """Keeps its connection from group to group; after any failure it takes a new one."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        _, self._arguments = engine.dialect.create_connect_args(engine.url)
+        self._arguments.pop("async_fallback", None)
+        self._connection: asyncpg.Connection[Any] | None = None
+
+    @asynccontextmanager
+    async def group(self) -> AsyncIterator[PostgresGroup]:
+        """Begin; commit when the block ends well."""
+        with _named_failures():
+            connection = self._connection or await asyncpg.connect(**self._arguments, timeout=10)
+        self._connection = None
+        try:
+            with _named_failures():
+                await connection.execute("BEGIN")
+            yield PostgresGroup(connection)
+            with _named_failures():
+                await connection.execute("COMMIT")
+        except BaseException:
+            connection.terminate()
+            raise
+        self._connection = connection
+
+    async def close(self) -> None:
+        """Close the connection."""
+        if self._connection:
+            await self._connection.close()
+            self._connection = None

@@ -1,0 +1,98 @@
+"""Groups on SQLite: one connection in a thread of its own, two visits to it per group."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from service.errors import DatabaseUnavailable
+
+if TYPE_CHECKING:
+    from service.storage.groups import Column, Query, Write
+
+Result = TypeVar("Result")
+
+
+class SqliteGroup:
+    """An open transaction."""
+
+    def __init__(self, groups: SqliteGroups) -> None:
+        self._groups = groups
+        self._writes: Sequence[tuple[Write, Sequence[Column]]] = ()
+
+    async def rows(self, query: Query, *columns: Column) -> Sequence[Any]:
+        """Fetch; the lists travel as JSON."""
+        wanted = json.dumps(list(zip(*columns, strict=True)))
+        return await self._groups.run(lambda open_: open_.execute(query.sqlite, (wanted,)).fetchall())
+
+    async def write(self, writes: Sequence[tuple[Write, Sequence[Column]]]) -> None:
+        """Kept until the end of the block, so that writing and committing are one visit to the thread."""
+        self._writes = (*self._writes, *writes)
+
+    def finish(self, open_: sqlite3.Connection) -> None:
+        """Write and commit; called in the thread."""
+        for write, columns in self._writes:
+            open_.executemany(write.sqlite, zip(*columns, strict=True))
+        open_.execute("COMMIT")
+
+
+class SqliteGroups:
+    """Owns the writing connection."""
+
+    def __init__(self, path: str, busy_seconds: float) -> None:
+        self._path, self._busy_seconds = path, busy_seconds
+        self._thread = ThreadPoolExecutor(1, "sqlite-writer")
+        self._connection: sqlite3.Connection | None = None
+
+    async def run(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+        """Run some work in the thread."""
+
+        def guarded() -> Result:
+            try:
+                return work(self._open())
+            except sqlite3.OperationalError as trouble:
+                raise DatabaseUnavailable("The database does not answer.") from trouble
+
+        return await asyncio.get_running_loop().run_in_executor(self._thread, guarded)
+
+    @asynccontextmanager
+    async def group(self) -> AsyncIterator[SqliteGroup]:
+        """Begin with the write lock in hand; commit when the block ends well."""
+        await self.run(lambda open_: open_.execute("BEGIN IMMEDIATE"))
+        opened = SqliteGroup(self)
+        try:
+            yield opened
+            await self.run(opened.finish)
+        except BaseException:
+            await self.run(_roll_back)
+            raise
+
+    async def close(self) -> None:
+        """Close the connection and end the thread."""
+        await self.run(lambda open_: open_.close())
+        self._thread.shutdown()
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = sqlite3.connect(
+                self._path, timeout=self._busy_seconds, isolation_level=None, check_same_thread=False
+            )
+            self._connection.row_factory = sqlite3.Row
+            prepare(self._connection)
+        return self._connection
+
+
+def prepare(connection: sqlite3.Connection) -> None:
+    """WAL, and commits that are on the disk when they return."""
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "temp_store=MEMORY"):
+        connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")

@@ -1,0 +1,129 @@
+"""The hot routes, ask and tell, without the framework in between.
+
+A request in its plain form (JSON, one small body, the fields it should have) is read by msgspec, served by the same use case as
+FastAPI's handler, and answered at once. Anything else is passed on untouched, so every refusal is worded in one place only.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+
+from service.application import asks, tells
+from service.application.tells import Tell
+from service.errors import BestArmError
+from service.web import views
+from service.web.problems import problem_for
+from service.web.request_id import name_request
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from service.application.context import Context
+
+_PATH = re.compile(r"/v1/experiments/([a-z0-9][a-z0-9._-]{0,63})/assignments(?:/(asg_[0-9a-f]{27})/reward)?")
+_PLAIN_KEY = re.compile(rb"[ -~]{1,255}")
+_MOST_BYTES = 4096
+# A browser's request takes the long way, where its origin is looked at; so does anything with a body we cannot see whole.
+_UNUSUAL = {b"origin", b"sec-fetch-site", b"transfer-encoding", b"expect", b"content-encoding"}
+
+
+class _Ask(msgspec.Struct, forbid_unknown_fields=True):
+    unit: Annotated[str, msgspec.Meta(min_length=1, max_length=255)] | None = None
+
+
+class _Tell(msgspec.Struct, forbid_unknown_fields=True):
+    reward: Annotated[float, msgspec.Meta(ge=-1e100, le=1e100)]
+
+
+_read_ask = msgspec.json.Decoder(_Ask).decode
+_read_tell = msgspec.json.Decoder(_Tell).decode
+
+
+class HotRoutes:
+    """ASGI: serves plain asks and tells, passes everything else on."""
+
+    def __init__(self, app: ASGIApp, state: Any) -> None:  # noqa: ANN401 - Starlette's State
+        self.app = app
+        self.state = state
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve or pass on."""
+        matched = _PATH.fullmatch(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
+        headers = _plain_headers(scope) if matched and not scope["query_string"] else None
+        if matched is None or headers is None:
+            await self.app(scope, receive, send)
+            return
+        message = await receive()
+        body = message.get("body", b"")
+        if message["type"] != "http.request" or message.get("more_body") or len(body) > _MOST_BYTES:
+            await self.app(scope, _replaying(message, receive), send)
+            return
+        key, assignment = matched.groups()
+        try:
+            asked = _read_ask(body or b"{}") if assignment is None else _read_tell(body)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            asked = None
+        if asked is None or (body and headers.get(b"content-type") != b"application/json") or b"\\u0000" in body:
+            await self.app(scope, _replaying(message, receive), send)
+            return
+        name = name_request(headers.get(b"x-request-id", b""))
+        context: Context = self.state.context
+        try:
+            if isinstance(asked, _Ask):
+                status, answer, extra = await _ask(context, key, asked, headers)
+            else:
+                status, answer, extra = await _tell(context, key, assignment, asked)
+        except BestArmError as refused:
+            await problem_for(refused, {"x-request-id": name.decode()})(scope, receive, send)
+            return
+        await send(
+            {
+                "type": "http.response.start",
+                "status": status,
+                "headers": [
+                    (b"content-length", b"%d" % len(answer)),
+                    (b"content-type", b"application/json"),
+                    (b"x-request-id", name),
+                    *extra,
+                ],
+            }
+        )
+        await send({"type": "http.response.body", "body": answer})
+
+
+async def _ask(
+    context: Context, key: str, asked: _Ask, headers: dict[bytes, bytes]
+) -> tuple[int, bytes, list[tuple[bytes, bytes]]]:
+    given = headers.get(b"idempotency-key")
+    answer = await asks.ask(context, key, asked.unit, None if given is None else given.decode())
+    extra = [(b"idempotency-replayed", b"true")] if answer.replayed else []
+    return 201 if answer.created else 200, views.encode(views.answer_view(answer)), extra
+
+
+async def _tell(context: Context, key: str, assignment: str, told: _Tell) -> tuple[int, bytes, list[tuple[bytes, bytes]]]:
+    done = await tells.tell(context, key, Tell(assignment, "reward", told.reward))
+    return 200, views.encode(views.assignment_view(done.experiment, done.arm, done.assignment)), []
+
+
+def _plain_headers(scope: Scope) -> dict[bytes, bytes] | None:
+    """The headers, if there is nothing unusual about them."""
+    headers: dict[bytes, bytes] = dict(scope["headers"])
+    if not _UNUSUAL.isdisjoint(headers):
+        return None
+    key = headers.get(b"idempotency-key")
+    if key is not None and (not _PLAIN_KEY.fullmatch(key) or len(headers) != len(scope["headers"])):
+        return None
+    return headers
+
+
+def _replaying(first: Message, receive: Receive) -> Receive:
+    """The rest of a request whose first message was taken already."""
+    waiting: list[Message] = [first]
+
+    async def receive_again() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return receive_again
