@@ -35,25 +35,32 @@ def open_browser(playwright: object) -> Browser:
         raise RuntimeError("The dashboard's tests need Chromium: `make browser` installs it.") from missing
 
 
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """One browser for all tests."""
+@pytest.fixture(scope="package")
+def browser(sqlite_template: Path) -> Iterator[Browser]:
+    """One browser for all tests. It holds this thread's event loop, so what needs one of its own comes before or elsewhere."""
+    assert sqlite_template
     with sync_playwright() as playwright:
         opened = open_browser(playwright)
         yield opened
         opened.close()
 
 
-@pytest.fixture(scope="session")
-def dashboard(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A running service; the dashboard is the same on both databases."""
+@pytest.fixture(scope="package")
+def database(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The database of the shared service; the dashboard is the same on both engines."""
     copied = tmp_path_factory.mktemp("dashboard") / "bestarm.db"
     shutil.copy(sqlite_template, copied)
-    with Server(f"sqlite:///{copied}") as running:
+    return copied
+
+
+@pytest.fixture(scope="package")
+def dashboard(database: Path) -> Iterator[Server]:
+    """A running service."""
+    with Server(f"sqlite:///{database}") as running:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def http(dashboard: Server) -> Iterator[httpx.Client]:
     """The API of that service."""
     with dashboard.client() as client:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -17,7 +21,7 @@ MARKUP = "<img src=x onerror=\"document.title='owned'\"><script>document.title='
 
 
 @pytest.fixture(scope="module")
-def rich(http: httpx.Client) -> str:
+def rich(http: httpx.Client) -> None:
     """An experiment with everything on it."""
     arms = [{"key": f"arm-{number}", "name": f"Arm number {number}", "value": number} for number in range(5)]
     create(
@@ -30,23 +34,20 @@ def rich(http: httpx.Client) -> str:
     )
     visit(http, "rich", {f"arm-{number}": number / 6 for number in range(5)}, visitors=200)
     http.patch("/v1/experiments/rich/arms/arm-0", json={"status": "disabled"})
-    return "rich"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.usefixtures("rich")
+@pytest.mark.parametrize(("scheme", "width"), [("light", 360), ("dark", 1280)])
 @pytest.mark.parametrize("where", ["/", "/new", "/docs", "/experiments/rich", "/experiments/unknown"])
-def test_axe_finds_nothing(browser: Browser, dashboard: Server, rich: str, where: str, scheme: str) -> None:
-    """Every page, in both schemes, passes axe-core, and is not wider than a phone of 360 pixels."""
-    assert rich
-    with browser.new_context(base_url=dashboard.url, color_scheme=scheme, viewport={"width": 360, "height": 780}) as screen:  # type: ignore[arg-type]
+def test_axe_finds_nothing(browser: Browser, dashboard: Server, where: str, *, scheme: str, width: int) -> None:
+    """Every page passes axe-core, light on a phone and dark on a desk, and is never wider than the screen."""
+    looks: Any = {"color_scheme": scheme, "viewport": {"width": width, "height": 780}}
+    with browser.new_context(base_url=dashboard.url, **looks) as screen:
         page = screen.new_page()
         page.goto(where)
         page.wait_for_selector("main h1")
         page.wait_for_function("[...document.images].every((image) => image.complete)")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "wider than the screen"
-        found = Axe().run(page)
-        assert not found.response["violations"], found.generate_report()
-        page.set_viewport_size({"width": 1280, "height": 900})
         found = Axe().run(page)
         assert not found.response["violations"], found.generate_report()
 
@@ -87,6 +88,7 @@ def test_markup_is_shown_as_text(page: Page, http: httpx.Client, key: str) -> No
     assert page.evaluate("document.querySelectorAll('script, img').length") == 0
 
 
+@pytest.mark.usefixtures("rich")
 def test_pages_carry_the_strict_policy(http: httpx.Client) -> None:
     """No inline script or style, nothing from elsewhere, no frame around it."""
     for where in ("/", "/new", "/docs", "/experiments/rich"):
@@ -138,10 +140,29 @@ def test_a_form_of_another_site_is_refused(browser: Browser, dashboard: Server, 
     assert http.get(f"/v1/experiments/{key}").json()["status"] == "running"
 
 
-def test_a_thousand_experiments_are_found_by_search_and_pages(page: Page, http: httpx.Client) -> None:
+def _multiply(database: Path, key: str, times: int) -> None:
+    """Copy an experiment in the database, much faster than the API could create so many."""
+    fresh = {
+        "experiments": {"id": "100000 + n", "key": f"'{key}-' || printf('%04d', n)", "name": "'Experiment ' || n || ' of many'"},
+        "arms": {"experiment_id": "100000 + n"},
+    }
+    with closing(sqlite3.connect(database, timeout=30)) as connection, connection:
+        (own,) = connection.execute("SELECT id FROM experiments WHERE key = ?", [key]).fetchone()
+        for table, new in fresh.items():
+            columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+            chosen = ", ".join(new.get(column, f"old.{column}") for column in columns)
+            connection.execute(
+                "WITH RECURSIVE numbers(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < :last) "
+                f"INSERT INTO {table} SELECT {chosen} FROM {table} AS old, numbers "
+                f"WHERE old.{next(iter(new))} = :own",
+                {"last": times - 1, "own": own},
+            )
+
+
+def test_a_thousand_experiments_are_found_by_search_and_pages(page: Page, http: httpx.Client, database: Path) -> None:
     """The list stays quick, counts what there is, and finds by key and name."""
-    for number in range(1_000):
-        create(http, f"many-{number:04}", name=f"Experiment {number} of many", status="draft")
+    create(http, "many", status="draft")
+    _multiply(database, "many", 1_000)
     page.goto("/?status=draft")
     rows = page.locator("tbody tr")
     expect(rows).to_have_count(20)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
 
 import httpx
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Request, expect
 
 from tests.dashboard.traffic import create, visit
 from tests.support.server import Server, free_port
@@ -16,6 +17,10 @@ HIDE = """(hidden) => {
   Object.defineProperty(document, "hidden", {value: hidden, configurable: true});
   document.dispatchEvent(new Event("visibilitychange"));
 }"""
+
+
+def _note(asked: list[str], request: Request) -> None:
+    asked.append(request.url)
 
 
 def test_the_list_moves_within_two_seconds(page: Page, http: httpx.Client, key: str) -> None:
@@ -65,7 +70,7 @@ def test_hidden_pages_ask_for_nothing(browser: Browser, dashboard: Server, http:
             expect(page.locator("#connection")).to_have_text("Live")
             page.evaluate(HIDE, arg=True)
             asked: list[str] = []
-            page.on("request", lambda request, asked=asked: asked.append(request.url))  # type: ignore[misc]
+            page.on("request", partial(_note, asked))
             expect(page.locator("#connection")).to_have_text("Paused")
             visit(http, key, WORTH)
             page.wait_for_timeout(2_500)

@@ -60,7 +60,7 @@ def _draw_separation(frame: Frame, points: list[Point], across: Scale) -> None:
 
 def _draw_leaders(frame: Frame, recommendation: Recommendation, points: list[Point], across: Scale) -> None:
     """A strip that shows which arm was recommended when."""
-    arms = sorted({point.best for point in points if point.best}, key=lambda arm: arm.position)
+    arms = list({point.best.key: point.best for point in points if point.best}.values())
     colour = colours(frame.look, arms, recommendation.best)
     runs = [(best, [point.at for point in run]) for best, run in groupby(points, key=lambda point: point.best)]
     y = frame.floor - 10

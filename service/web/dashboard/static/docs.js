@@ -28,7 +28,8 @@ function fields(properties, required = []) {
   const rows = Object.entries(properties).map(([name, schema]) =>
     h("tr", {}, h("td", {}, h("code", {}, name), required.includes(name) ? h("span", { class: "tag" }, "needed") : null), h("td", {}, typeOf(schema)), h("td", {}, [schema.description, limits(schema)].filter(Boolean).join(" "))),
   );
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Fields" }, h("table", { class: "plain" }, h("thead", {}, h("tr", {}, ["Name", "Type", "Notes"].map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, rows)));
+  const head = h("tr", {}, ["Name", "Type", "Notes"].map((name) => h("th", { scope: "col" }, name)));
+  return h("table", { class: "plain" }, h("thead", {}, head), h("tbody", {}, rows));
 }
 
 function operation(method, address, it) {
