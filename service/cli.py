@@ -30,6 +30,8 @@ app = typer.Typer(
 say = Console(stderr=True, highlight=False)
 # Requests in flight get this long to finish after Ctrl-C or SIGTERM.
 _GRACE_SECONDS = 20
+# A worker on a busy host may need long to start; killed too soon it would be started again and again, and never serve.
+_STARTING_SECONDS = 60
 
 
 def _version(wanted: bool) -> None:  # noqa: FBT001 - typer's callback
@@ -104,6 +106,7 @@ def serve(
         access_log=False,
         proxy_headers=False,  # nothing here looks at the client's address
         timeout_graceful_shutdown=_GRACE_SECONDS,
+        timeout_worker_healthcheck=_STARTING_SECONDS,
     )
 
 

@@ -66,6 +66,9 @@ class Moments(msgspec.Struct, frozen=True):
     def __add__(self, other: Moments) -> Moments:
         return Moments(self.count + other.count, self.total.plus(other.total), self.squares.plus(other.squares))
 
+    def __sub__(self, other: Moments) -> Moments:
+        return Moments(self.count - other.count, self.total.plus(other.total, -1), self.squares.plus(other.squares, -1))
+
     def mean(self) -> float | None:
         """The mean, rounded once to the nearest double (int / int is correctly rounded); None without a reward."""
         if not self.count:

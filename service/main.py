@@ -5,28 +5,28 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+import structlog
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
 from service import __version__
 from service.application.context import Context
-from service.application.kept import Kept
 from service.application.sweeping import Sweeper
-from service.application.versions import Versions
-from service.application.watching import Watcher
 from service.application.writer import Writer
 from service.settings import Settings
 from service.storage.database import Database
 from service.web import problems
 from service.web.dashboard import overview, pages
 from service.web.front import HotRoutes
-from service.web.request_id import RequestIdMiddleware
+from service.web.request_id import RequestIdMiddleware, current_request_id
 from service.web.routes import assignments, charts, experiments, operations, recommendation, rewards, stream
 from service.web.same_origin import SameOriginMiddleware
 from service.web.stopping import told_of_stop
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    from structlog.typing import EventDict
 
 _ABOUT = "Live adaptive experiments: ask which arm to show, tell what happened, look which arm is best and how sure that is."
 
@@ -39,17 +39,15 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         database = Database(chosen.database_url)
         writer = Writer(database, queue_limit=chosen.queue_limit)
-        versions = Versions(database)
-        watcher = Watcher(versions)
-        context = Context(database, writer, versions, watcher, Kept())
+        context = Context.over(database, writer)
         sweeper = Sweeper(context, chosen.sweep_seconds)
         app.state.context = context
         writer.start()
         sweeper.start()
-        watcher.start()
-        with told_of_stop(watcher.end_streams):
+        context.watcher.start()
+        with told_of_stop(context.watcher.end_streams):
             yield
-        await watcher.close()
+        await context.watcher.close()
         await sweeper.close()
         await writer.close()
         await database.close()
@@ -73,9 +71,23 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
 
 def create_server() -> HotRoutes:
-    """What uvicorn runs: the hot routes in front of the application."""
+    """What uvicorn runs: the hot routes in front of the application, and logs as JSON lines."""
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            _add_request_id,
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ]
+    )
     app = create_app()
     return HotRoutes(app, app.state)
+
+
+def _add_request_id(_logger: object, _method: str, entry: EventDict) -> EventDict:
+    request_id = current_request_id()
+    return {**entry, "request_id": request_id} if request_id else entry
 
 
 def _operation_id(route: APIRoute) -> str:

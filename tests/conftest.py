@@ -15,7 +15,9 @@ import pytest
 from service.storage.database import Database
 from service.storage.migrating import migrate
 from tests.support.postgres import Postgres
+from tests.support.rows import Rows
 from tests.support.server import Server
+from tests.support.wire import Wire, arms
 
 NewDatabase: TypeAlias = Callable[[], str]
 _numbers = count(1)
@@ -83,6 +85,8 @@ def server(new_database: NewDatabase) -> Iterator[Server]:
     """A running service that tests share; they keep apart by the keys of their experiments."""
     with Server(new_database()) as running:
         yield running
+        logged = running.log.read_text()
+    assert "Traceback" not in logged, logged
 
 
 @pytest.fixture(scope="session")
@@ -90,6 +94,27 @@ def api(server: Server) -> Iterator[httpx.Client]:
     """An HTTP client of the shared service."""
     with server.client() as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def wire(server: Server) -> Iterator[Wire]:
+    """A fast JSON client of the shared service."""
+    with Wire(server.url) as connection:
+        yield connection
+
+
+@pytest.fixture(scope="session")
+def rows(server: Server) -> Iterator[Rows]:
+    """The shared service's database, read directly."""
+    with Rows(server.database_url) as database:
+        yield database
+
+
+@pytest.fixture
+def experiment(wire: Wire, key: str) -> str:
+    """The key of a running experiment with two arms."""
+    wire.create(key, arms=arms(2))
+    return key
 
 
 @pytest.fixture

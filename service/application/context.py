@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from service.application.kept import Kept
+from service.application.versions import Versions
+from service.application.watching import Watcher
+
 if TYPE_CHECKING:
-    from service.application.kept import Kept
-    from service.application.versions import Versions
-    from service.application.watching import Watcher
     from service.application.writer import Writer
     from service.storage.database import Database
 
@@ -22,3 +23,9 @@ class Context:
     versions: Versions
     watcher: Watcher
     kept: Kept
+
+    @classmethod
+    def over(cls, database: Database, writer: Writer) -> Context:
+        """A context with a memory of its own."""
+        versions = Versions(database)
+        return cls(database, writer, versions, Watcher(versions), Kept())

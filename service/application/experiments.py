@@ -42,13 +42,18 @@ MOST_VALUE_BYTES = 8 * 1024 * 1024
 _FLOOR_SLACK = 1e-9
 
 
-def check_settings(experiment: Experiment, arms: Sequence[Arm]) -> None:
-    """What no single field shows: fields that contradict each other."""
-    expiry, batch_size = experiment.expiry, experiment.policy.batch_size
+def check_expiry(experiment: Experiment) -> None:
+    """Silence can only mean a reward that could have been told."""
+    expiry = experiment.expiry
     if expiry and expiry.reward is not None:
         objection = experiment.reward.objection_to(expiry.reward)
         if objection:
             raise InvalidValue("/expiry/reward", objection)
+
+
+def check_batch_size(experiment: Experiment, arms: Sequence[Arm]) -> None:
+    """Checked when the policy is set; batches grow by themselves when arms are added."""
+    batch_size = experiment.policy.batch_size
     if batch_size is not None and batch_size < 2 * len(arms):
         raise InvalidValue("/policy/batch_size", f"A batch must hold at least 2 draws per arm: {2 * len(arms)}.")
 
@@ -63,7 +68,8 @@ def check_arms(arms: Sequence[Arm]) -> None:
 
 async def create(context: Context, experiment: Experiment, arms: Sequence[Arm], once: Once[Described]) -> Rendered:
     """Store a new experiment. Its key, and the idempotency key, are guarded by the database."""
-    check_settings(experiment, arms)
+    check_expiry(experiment)
+    check_batch_size(experiment, arms)
     check_arms(arms)
     now = now_microseconds()
     experiment = replace(experiment, created_at=now)
@@ -127,7 +133,9 @@ class Patch(_Change):
         if fixed and experiment.status != "draft":
             raise Conflict(f"`{fixed[0]}` can be changed only in a draft; experiment {experiment.key!r} is {experiment.status}.")
         patched = replace(experiment, **self.fields)
-        check_settings(patched, ledger.arms)
+        check_expiry(patched)
+        if "policy" in self.fields:
+            check_batch_size(patched, ledger.arms)
         if patched != experiment:
             ledger.change_settings("patch", patched, specs.change_details(experiment, patched), now)
         return _described(ledger)
@@ -210,8 +218,9 @@ class ChangeArm(_Change):
                 raise ArmConcluded(f"Arm {self.key!r} is what the concluded experiment serves.")
             if sum(one.active for one in ledger.arms) == 1:
                 raise LastActiveArm(f"Arm {self.key!r} is the last active one.")
-        if changed != arm:
-            ledger.change_arm(changed, specs.change_details(arm, changed), now)
+        details = specs.change_details(arm, changed)
+        if details["after"]:
+            ledger.change_arm(changed, details, now)
         return ledger.records([position])[0]
 
 

@@ -1,107 +1,77 @@
-"""The course of an experiment over time. Stand-in: counted from the whole history, without intervals."""
+"""The course of an experiment: draws, means, shares, intervals and the recommendation over time, from its snapshots."""
 
 from __future__ import annotations
 
-import math
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from service.application.recommending import leader_of, shown_mean
-from service.domain import Arm, ArmStatistics
+import numpy as np
+
+from service.application.ledger import Ledger
+from service.application.recommending import Certainty, certainty, rank
+from service.inference.drift import Period
 from service.storage import reading
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from service.application.context import Context
-
-
-@dataclass(frozen=True, slots=True)
-class ArmPoint:
-    """One arm at one time."""
-
-    arm: Arm
-    draws: int
-    observations: int
-    mean: float | None
-    interval: tuple[float, float] | None
-    share: float
-    target_share: float
+    from service.domain import Arm, Experiment, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The experiment at one time."""
+    """One moment of the course; the lists of the snapshot and of the certainty have an entry for each arm there was then."""
 
-    version: int
-    at: int
+    snapshot: Snapshot
     best: Arm | None
-    draws: int
-    observations: int
-    error_estimate: float | None
-    separated: bool
-    arms: list[ArmPoint]
+    certainty: Certainty
 
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """Points in time, oldest first."""
+    """The points, oldest first; the last one is now."""
 
-    version: int
+    experiment: Experiment
+    arms: list[Arm]
     points: list[Point]
 
 
 async def course(context: Context, key: str, points: int) -> Course:
-    """Up to so many points, thinned evenly."""
+    """At most so many points, thinned evenly, of which the last is the present."""
     async with context.database.reading() as connection:
         progress, records = await reading.experiment_by_key(connection, key)
-        arms = [record.arm for record in records]
-        statistics = [ArmStatistics() for _ in arms]
-        every = max(1, progress.version // points)
-        shown: list[Point] = []
-        async for event in reading.history(connection, progress.experiment.id):
-            if event.arm is not None and event.after is not None:
-                one = statistics[event.arm]
-                if event.before is not None:
-                    one = one.counting(event.before, event.expiry_reward, in_epoch=True, times=-1)
-                statistics[event.arm] = one.counting(event.after, event.expiry_reward, in_epoch=True)
-            if event.sequence % every == 0 or event.sequence == progress.version:
-                best = leader_of(progress.experiment.reward, arms, statistics)
-                shown.append(_point(event.sequence, event.at, arms, statistics, best))
-    return Course(progress.version, shown)
+        stored = await reading.all_snapshots(connection, progress.experiment.id)
+    ledger = Ledger(progress, records)
+    chosen = [*_thinned([one for one in stored if one.sequence < progress.version], points - 1), ledger.snapshot()]
+    # Many points of many arms are real work: not on the event loop.
+    evaluated = await asyncio.to_thread(lambda: [_point(ledger.experiment, ledger.arms, one) for one in chosen])
+    return Course(ledger.experiment, ledger.arms, evaluated)
 
 
-def _point(version: int, at: int, arms: list[Arm], statistics: list[ArmStatistics], best: int | None) -> Point:
-    total = sum(one.draws for one in statistics)
-    error = None
-    if best is not None and all(one.observed.count > 1 for one in statistics):
-        error = 0.0
-        leading = statistics[best]
-        for one in statistics:
-            if one is not leading:
-                spread = math.sqrt(
-                    (leading.known.variance() or 0.01) / leading.observed.count
-                    + (one.known.variance() or 0.01) / one.observed.count
-                )
-                gap = abs((leading.known.mean() or 0) - (one.known.mean() or 0))
-                error += 0.5 * math.erfc(gap / spread / math.sqrt(2))
-        error = min(error, 1 - 1 / len(arms))
-    return Point(
-        version,
-        at,
-        None if best is None else arms[best],
-        total,
-        sum(one.observed.count for one in statistics),
-        error,
-        separated=False,
-        arms=[
-            ArmPoint(
-                arm,
-                one.draws,
-                one.observed.count,
-                shown_mean(one),
-                None,
-                one.draws / total if total else 0.0,
-                1 / len(arms),
-            )
-            for arm, one in zip(arms, statistics, strict=True)
-        ],
+def _thinned(snapshots: Sequence[Snapshot], most: int) -> list[Snapshot]:
+    if len(snapshots) <= most:
+        return list(snapshots)
+    return [snapshots[int(place)] for place in np.linspace(0, len(snapshots) - 1, most).round()]
+
+
+def _point(experiment: Experiment, arms: Sequence[Arm], snapshot: Snapshot) -> Point:
+    """What the recommendation said then, had anyone looked."""
+    there = arms[: len(snapshot.draws)]
+    ranked = rank(experiment.reward, snapshot.active, snapshot.means, snapshot.observations)
+    best = ranked[0] if ranked else None
+    sample = Period(
+        np.array(snapshot.matured, np.int64),
+        np.array(snapshot.matured_means, np.float64),
+        np.array(snapshot.matured_variances, np.float64),
     )
+    sure = certainty(
+        experiment.reward,
+        sample,
+        leader=best,
+        active=np.array(snapshot.active),
+        added=np.array([arm.added for arm in there]),
+        confidence=experiment.confidence,
+    )
+    return Point(snapshot, None if best is None else there[best], sure)

@@ -26,6 +26,7 @@ from service.domain import (
     Json,
     ObservationRecord,
     Progress,
+    Snapshot,
     StoredReply,
 )
 from service.policy.base import Evidence
@@ -40,6 +41,10 @@ if TYPE_CHECKING:
     from service.policy.base import Floats
 
 _MICROSECONDS = 1_000_000
+# How many snapshots an experiment keeps: fewer when each is large, because it has many arms.
+_MOST_SNAPSHOTS = 512
+_LEAST_SNAPSHOTS = 64
+_MOST_SNAPSHOT_ENTRIES = 500_000
 _PENDING = AssignmentState("pending", None, closed=True)
 _PENDING_OPEN = AssignmentState("pending", None, closed=False)
 _token = SystemRandom().getrandbits
@@ -54,17 +59,21 @@ class Ledger:
         self.found = Found()
         self._positions_by_key: dict[str, int] = {}
         self._targets: Floats | None = None
+        self.plan: Plan | None = None
+        self._index_of: dict[int, int] = {}
         self.refresh(progress, records)
 
     def refresh(self, progress: Progress, moved: Iterable[ArmRecord]) -> None:
         """Take over what is stored: all of it at first, later what another worker wrote meanwhile."""
+        self._put_plan_away()
         self.experiment = progress.experiment
         self.version = progress.version
         self.as_of = progress.as_of
         self.draws = progress.draws
         self.epoch = progress.epoch
         self._batch, self._plan_cursor, self._plan_averaged = progress.batch, progress.plan_cursor, progress.plan_averaged
-        self._may_expire = progress.may_expire
+        self._may_expire, self._observed = progress.may_expire, progress.observed
+        self._snapshot_at, self._snapshot_stride = progress.snapshot_at, progress.snapshot_stride
         for record in moved:
             if record.arm.position == len(self.arms):
                 self.arms.append(record.arm)
@@ -90,6 +99,9 @@ class Ledger:
             plan_cursor=self._plan_cursor,
             plan_averaged=self._plan_averaged,
             may_expire=self._may_expire,
+            observed=self._observed,
+            snapshot_at=self._snapshot_at,
+            snapshot_stride=self._snapshot_stride,
         )
 
     def position_of(self, key: str) -> int | None:
@@ -152,7 +164,7 @@ class Ledger:
             idempotency_key=idempotency_key,
         )
         self._count(position, None, state, expiry_reward, in_epoch=True)
-        self._drawn.append(draw)
+        self._drawn.append(assignment)
         found = self.found
         found.assignments[draw] = assignment
         if unit is not None:
@@ -196,6 +208,7 @@ class Ledger:
         state = AssignmentState("rewarded", reward, closed=True)
         event = self._record("observation", now, arm=position, epoch=self.epoch, after=state)
         self._count(position, None, state, None, in_epoch=True)
+        self._observed = True
         if name is not None:
             record = ObservationRecord(name, position, reward, event.sequence)
             self.found.observations[name] = record
@@ -206,6 +219,7 @@ class Ledger:
         self._record(kind, now, details=details)
         self.experiment = experiment
         self._settings_changed = True
+        self._put_plan_away()
         self._settle()
 
     def add_arm(self, arm: Arm, details: dict[str, Json], now: int) -> None:
@@ -227,6 +241,7 @@ class Ledger:
         if arm.active != was_active:
             self._start_epoch()
         else:
+            self._put_plan_away()
             self._settle()
 
     def note(self, kind: EventKind, details: dict[str, Json], now: int) -> None:
@@ -253,29 +268,63 @@ class Ledger:
         """All changes since the last time, to be written; None if there are none."""
         if not self._events and not self._replies:
             return None
-        fresh = set(self._drawn) if self._moved else ()
-        moved = [draw for draw in self._moved if draw not in fresh]
+        snapshots, thin_by = self._take_snapshot()
         changes = Changes(
             progress=self.progress,
             arms=self.records(sorted(self._touched.difference(self._added))),
             redefined=self.records(sorted(self._redefined.difference(self._added))),
             new_arms=self.records(self._added),
-            events=self._events,
-            drawn=[self.found.assignments[draw] for draw in self._drawn],
-            moved=[self.found.assignments[draw] for draw in moved],
+            events=[event for event in self._events if event.kind != "draw"] if self._drawn else self._events,
+            drawn=self._drawn,
+            moved=[self.found.assignments[draw] for draw in self._moved],
             batches=self._batches,
             observations=self._observations,
             replies=self._replies,
             settings_changed=self._settings_changed,
+            snapshots=snapshots,
+            thin_by=thin_by,
         )
         self._clear_changes()
         return changes
+
+    def snapshot(self) -> Snapshot:
+        """The statistics as they are now, for the course of the experiment."""
+        targets = np.zeros(len(self.arms))
+        targets[self.positions] = self.targets()
+        matured = [one.matured for one in self.statistics]
+        return Snapshot(
+            sequence=self.version,
+            at=self.as_of,
+            draws=[one.draws for one in self.statistics],
+            observations=[one.observed.count for one in self.statistics],
+            means=[one.shown_mean() for one in self.statistics],
+            matured=[one.count for one in matured],
+            matured_means=[one.mean() for one in matured],
+            matured_variances=[one.variance() for one in matured],
+            targets=targets.tolist(),
+            active=[arm.active for arm in self.arms],
+        )
+
+    def _take_snapshot(self) -> tuple[list[Snapshot], int | None]:
+        """A snapshot for every stride of the sequence; when there are too many, every second one goes and the stride doubles.
+
+        Replay does not come here: the course is for people to look at, no decision reads it.
+        """
+        stride = max(self._snapshot_stride, len(self.arms))
+        if self.version // stride == self._snapshot_at // stride:
+            return [], None
+        self._snapshot_at = self.version
+        thin_by = None
+        if self.version // stride >= max(_LEAST_SNAPSHOTS, min(_MOST_SNAPSHOTS, _MOST_SNAPSHOT_ENTRIES // len(self.arms))):
+            thin_by = stride
+            self._snapshot_stride = 2 * stride
+        return [self.snapshot()], thin_by
 
     # -- how it is kept -----------------------------------------------------------------------------------------
 
     def _clear_changes(self) -> None:
         self._events: list[Event] = []
-        self._drawn: list[int] = []
+        self._drawn: list[Assignment] = []
         self._moved: dict[int, None] = {}
         self._touched: set[int] = set()
         self._redefined: set[int] = set()
@@ -300,7 +349,6 @@ class Ledger:
             floors=np.array([self.arms[position].min_share for position in active], np.float64),
         )
         self._targets = None
-        self.plan: Plan | None = None
         if self._batch:
             self.plan = Plan(
                 batch=self._batch,
@@ -313,7 +361,8 @@ class Ledger:
 
     def _start_epoch(self) -> None:
         """The set of active arms changed: the tracking term starts from zero, the running plan loses the arms that left."""
-        for position, one in enumerate(self._with_plan(position) for position in range(len(self.arms))):
+        self._put_plan_away()
+        for position, one in enumerate(self.statistics):
             restarted = replace(one, epoch_draws=0, plan_weight_sum=0.0)
             struck = replace(restarted, planned=0, plan_left=0)
             self.statistics[position] = restarted if self.arms[position].active else struck
@@ -367,6 +416,12 @@ class Ledger:
         self._batch, self._plan_averaged = plan.batch, plan.averaged
         # The cursor is kept as a position, which means the same after arms come and go.
         self._plan_cursor = int(self.positions[plan.cursor - 1]) + 1 if plan.cursor else 0
+
+    def _put_plan_away(self) -> None:
+        """Back into the arms' statistics, before the arrays are laid out anew from them."""
+        for position in self._index_of if self.plan else ():
+            self.statistics[position] = self._with_plan(position)
+        self.plan = None
 
     def _with_plan(self, position: int) -> ArmStatistics:
         counted = self.statistics[position]

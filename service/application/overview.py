@@ -10,7 +10,6 @@ from service.storage import looking
 
 if TYPE_CHECKING:
     from service.application.context import Context
-    from service.application.history import Course
     from service.application.recommending import Recommendation
 
 PAGE = 20
@@ -51,9 +50,7 @@ async def at_a_glance(context: Context, key: str) -> Recommendation:
 
 async def leaders_share(context: Context, key: str) -> tuple[int, list[float]]:
     """The version, and the share over time of the arm that leads now."""
-    course: Course = await history.course(context, key, _SPARKLINE_POINTS)
-    leader = next((point.best for point in reversed(course.points) if point.best), None)
-    if leader is None:
-        return course.version, []
-    shares = [next((one.share for one in point.arms if one.arm.key == leader.key), 0.0) for point in course.points]
-    return course.version, shares
+    course = await history.course(context, key, _SPARKLINE_POINTS)
+    leader = course.points[-1].best
+    version = course.points[-1].snapshot.sequence
+    return version, [] if leader is None else [point.snapshot.share(leader.position) for point in course.points]

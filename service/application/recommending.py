@@ -8,6 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from service.application.ledger import Ledger
+from service.inference.assumptions import assumptions
+from service.inference.drift import Period, drifting
+from service.inference.error_estimate import error_estimate
+from service.inference.intervals import METHODS, confidence_intervals
+from service.inference.levels import arm_levels
+from service.inference.separation import separated
+from service.inference.summary import Facts, summary
 from service.storage import reading
 
 if TYPE_CHECKING:
@@ -15,8 +22,8 @@ if TYPE_CHECKING:
 
     from service.application.context import Context
     from service.domain import Arm, ArmStatistics, Progress, RewardSpec
-
-_METHODS = {"binary": "beta-binomial mixture", "bounded": "mixture bound", "real": "t-mixture"}
+    from service.exact import Moments
+    from service.inference.samples import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,50 +60,133 @@ class Recommendation:
     standings: list[Standing]
 
 
-def shown_mean(statistics: ArmStatistics) -> float | None:
-    """The arm's mean once it has a reward or an expiry; pending draws count as far as a numeric expiry speaks for them."""
-    return statistics.known.mean() if statistics.observed.count else None
+@dataclass(frozen=True, slots=True)
+class Certainty:
+    """What can be promised about arms with these matured rewards."""
+
+    intervals: list[tuple[float, float] | None]
+    separated: bool
+    error_estimate: float | None
 
 
-def ranking(reward: RewardSpec, arms: Sequence[Arm], statistics: Sequence[ArmStatistics]) -> list[int]:
-    """Active arms with a mean, best first; ties go to more observations, then to the lower position."""
-    means = {arm.position: shown_mean(statistics[arm.position]) for arm in arms if arm.active}
-    known = [(position, mean) for position, mean in means.items() if mean is not None]
-    known.sort(key=lambda one: (-reward.sign * one[1], -statistics[one[0]].observed.count, one[0]))
+def rank(reward: RewardSpec, active: Sequence[bool], means: Sequence[float | None], observations: Sequence[int]) -> list[int]:
+    """Positions of the active arms with a mean, best first; ties go to more observations, then to the lower position."""
+    known = [(position, mean) for position, mean in enumerate(means) if mean is not None and active[position]]
+    known.sort(key=lambda one: (-reward.sign * one[1], -observations[one[0]], one[0]))
     return [position for position, _ in known]
 
 
 def leader_of(reward: RewardSpec, arms: Sequence[Arm], statistics: Sequence[ArmStatistics]) -> int | None:
     """Position of the empirically best active arm."""
-    ranked = ranking(reward, arms, statistics)
+    means = [one.shown_mean() for one in statistics]
+    ranked = rank(reward, [arm.active for arm in arms], means, [one.observed.count for one in statistics])
     return ranked[0] if ranked else None
+
+
+def certainty(
+    reward: RewardSpec, sample: Period, *, leader: int | None, active: Bools, added: Ints, confidence: float
+) -> Certainty:
+    """Intervals of all arms, and how sure the leader is, at one confidence for all looks together."""
+    alpha = 1.0 - confidence
+    lower, upper = confidence_intervals(reward, *sample, arm_levels(added, alpha))
+    return Certainty(
+        intervals=[
+            (low, high) if np.isfinite(low) and np.isfinite(high) else None
+            for low, high in zip(lower.tolist(), upper.tolist(), strict=True)
+        ],
+        separated=separated(reward, *sample, leader=leader, active=active, added=added, alpha=alpha),
+        error_estimate=None if leader is None else error_estimate(reward, *sample, leader=leader, active=active),
+    )
+
+
+def certainty_of(ledger: Ledger, leader: int | None) -> Certainty:
+    """How sure a ledger's leader is."""
+    return certainty(
+        ledger.experiment.reward,
+        period_of([one.matured for one in ledger.statistics]),
+        leader=leader,
+        active=np.array([arm.active for arm in ledger.arms]),
+        added=np.array([arm.added for arm in ledger.arms]),
+        confidence=ledger.experiment.confidence,
+    )
+
+
+def period_of(moments: Sequence[Moments]) -> Period:
+    """Exact moments as the arrays that inference reads."""
+    return Period(
+        np.array([one.count for one in moments], np.int64),
+        _floats([one.mean() for one in moments]),
+        _floats([one.variance() for one in moments]),
+    )
+
+
+def _floats(values: Sequence[float | None]) -> Floats:
+    return np.array([np.nan if value is None else value for value in values], np.float64)
+
+
+def _drifting(ledger: Ledger) -> list[Arm]:
+    """Arms whose recent rewards do not look like their earlier ones."""
+    levels = arm_levels(np.array([arm.added for arm in ledger.arms]), 1.0 - ledger.experiment.confidence)
+    earlier = period_of([one.earlier for one in ledger.statistics])
+    recent = period_of([one.matured - one.earlier for one in ledger.statistics])
+    moved = drifting(ledger.experiment.reward, earlier, recent, levels)
+    return [ledger.arms[int(position)] for position in np.flatnonzero(moved)]
 
 
 def recommend(ledger: Ledger) -> Recommendation:
     """The recommendation for a ledger as it stands."""
-    experiment = ledger.experiment
-    ranked = ranking(experiment.reward, ledger.arms, ledger.statistics)
+    experiment, arms, statistics = ledger.experiment, ledger.arms, ledger.statistics
+    means = [one.shown_mean() for one in statistics]
+    observations = [one.observed.count for one in statistics]
+    ranked = rank(experiment.reward, [arm.active for arm in arms], means, observations)
     best = ranked[0] if ranked else None
     runner_up = ranked[1] if len(ranked) > 1 else None
-    means = [shown_mean(one) for one in ledger.statistics]
-    gap = None
-    if best is not None and runner_up is not None:
-        gap = abs((means[best] or 0.0) - (means[runner_up] or 0.0))
-    targets = np.zeros(len(ledger.arms))
+    gap = None if best is None or runner_up is None else abs((means[best] or 0.0) - (means[runner_up] or 0.0))
+    sure = certainty_of(ledger, best)
+    drift = _drifting(ledger)
+    targets = np.zeros(len(arms))
     targets[ledger.positions] = ledger.targets()
-    total = sum(one.draws for one in ledger.statistics)
+    total = sum(one.draws for one in statistics)
+    concluded = None if experiment.concluded_arm is None else arms[experiment.concluded_arm]
+    numeric_expiry = experiment.expiry is not None and experiment.expiry.reward is not None
+    expired = sum(one.expired for one in statistics)
+    facts = Facts(
+        leader=None if best is None else arms[best].name,
+        runner_up=None if runner_up is None else arms[runner_up].name,
+        gap=gap,
+        kind=experiment.reward.kind,
+        goal=experiment.reward.goal,
+        active_arms=len(ledger.positions),
+        observations=sum(observations),
+        pending=sum(one.pending for one in statistics),
+        confidence=experiment.confidence,
+        separated=sure.separated,
+        error_estimate=sure.error_estimate,
+        concluded=None if concluded is None else concluded.name,
+        floors=tuple(arm.name for arm in arms if arm.active and arm.min_share > 0),
+        disabled=tuple(arm.name for arm in arms if not arm.active),
+        dropped=0 if numeric_expiry else expired,
+        imputed=expired if numeric_expiry else 0,
+        drift=tuple(arm.name for arm in drift),
+    )
     return Recommendation(
         progress=ledger.progress,
-        best=None if best is None else ledger.arms[best],
-        runner_up=None if runner_up is None else ledger.arms[runner_up],
+        best=None if best is None else arms[best],
+        runner_up=None if runner_up is None else arms[runner_up],
         gap=gap,
-        summary=_summary(ledger, best, gap),
-        separated=False,
-        method=_METHODS[experiment.reward.kind],
-        assumes=[],
-        error_estimate=None,
-        drift=[],
-        concluded_arm=None if experiment.concluded_arm is None else ledger.arms[experiment.concluded_arm],
+        summary=summary(facts),
+        separated=sure.separated,
+        method=METHODS[experiment.reward.kind],
+        assumes=assumptions(
+            experiment.reward,
+            expiry=experiment.expiry,
+            observed=ledger.progress.observed,
+            floors=bool(facts.floors),
+            drift=bool(drift),
+        ),
+        error_estimate=sure.error_estimate,
+        drift=[arm.key for arm in drift],
+        concluded_arm=concluded,
         standings=[
             Standing(
                 arm=arm,
@@ -106,20 +196,13 @@ def recommend(ledger: Ledger) -> Recommendation:
                 observations=one.observed.count,
                 mean=means[arm.position],
                 variance=one.known.variance() if one.observed.count else None,
-                interval=None,
+                interval=sure.intervals[arm.position],
                 share=one.draws / total if total else 0.0,
                 target_share=float(targets[arm.position]),
             )
-            for arm, one in zip(ledger.arms, ledger.statistics, strict=True)
+            for arm, one in zip(arms, statistics, strict=True)
         ],
     )
-
-
-def _summary(ledger: Ledger, best: int | None, gap: float | None) -> str:
-    if best is None:
-        return "No reward has been told yet."
-    lead = "" if gap is None else f", ahead by {gap:.3g}"
-    return f"{ledger.arms[best].name} leads{lead}."
 
 
 async def current(context: Context, key: str) -> Recommendation:

@@ -188,11 +188,13 @@ class _Sequence:
         for left, what in ((self._batches.next, "Batch"), (self._observations.next, "Observation")):
             if left is not None and left.sequence <= ledger.version:
                 raise Different(f"{what} {_plain(left)} has no event in the history.")
-        _compare("The experiment", _plain(self._stored), _plain(ledger.progress))
+        # The snapshots are for people to look at and no part of the history.
+        again = replace(ledger.progress, snapshot_at=self._stored.snapshot_at, snapshot_stride=self._stored.snapshot_stride)
+        _compare("The experiment", _plain(self._stored), _plain(again))
         if len(self._records) != len(ledger.arms):
             raise Different(f"There are {len(self._records)} arms stored, but {len(ledger.arms)} in the history.")
-        for record, again in zip(self._records, ledger.records(range(len(ledger.arms))), strict=True):
-            _compare(f"Arm {record.arm.key!r}", _plain(record), _plain(again))
+        for record, recounted in zip(self._records, ledger.records(range(len(ledger.arms))), strict=True):
+            _compare(f"Arm {record.arm.key!r}", _plain(record), _plain(recounted))
 
 
 async def _check_assignments(connection: Connection, beside: Connection, stored: Progress, report: Callable[[int], None]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,8 @@ def arm_from(details: Mapping[str, Any]) -> Arm:
 def change_details(before: Experiment | Arm, after: Experiment | Arm) -> dict[str, Json]:
     """The fields that differ, as they were and as they are."""
     old, new = asdict(before), asdict(after)
-    changed = [name for name in old if old[name] != new[name]]
+    # Compared as JSON, because an arm's value may turn from 1 into true, which Python holds for equal.
+    changed = [name for name in old if json.dumps(old[name]) != json.dumps(new[name])]
     return {"before": {name: old[name] for name in changed}, "after": {name: new[name] for name in changed}}
 
 

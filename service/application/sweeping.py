@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from service.application.concluding import Concluder
 from service.application.writer import now_microseconds
 from service.errors import BestArmError
 from service.storage import creating, reading
@@ -70,6 +71,7 @@ class Sweeper:
         self._every = every_seconds
         self._task: asyncio.Task[None] | None = None
         self._forget_at = 0.0
+        self._concluder = Concluder(context)
 
     def start(self) -> None:
         """Begin."""
@@ -85,6 +87,7 @@ class Sweeper:
         while True:
             try:
                 await self.sweep()
+                await self._concluder.run()
             except BestArmError as trouble:
                 log.warning("the sweep could not run and will be tried again", reason=str(trouble))
             except Exception:

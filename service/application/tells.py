@@ -69,9 +69,9 @@ class Tell:
 
     def apply(self, ledger: Ledger, now: int) -> Told:
         """The assignment as it is afterwards; the same again changes nothing."""
+        _require_open(ledger)
         assignment = find_assignment(ledger, self.assignment_id)
         if self.verb == "void":
-            _require_open(ledger)
             told = _void(ledger, assignment, now)
         else:
             told, _ = _tell(ledger, assignment, _valid_reward(ledger, self.reward), now, correct=self.verb == "correct")
@@ -190,7 +190,6 @@ def _require_open(ledger: Ledger) -> None:
 
 
 def _valid_reward(ledger: Ledger, reward: float | None) -> float:
-    _require_open(ledger)
     if reward is None:
         raise InvalidValue("/reward", "A reward is required.")
     objection = ledger.experiment.reward.objection_to(reward)

@@ -21,6 +21,8 @@ from service.storage import journal
 from service.storage.journal import Wanted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from service.domain import Changes
     from service.storage.database import Database
     from service.storage.groups import Group
@@ -76,8 +78,9 @@ class _Faulty(Exception):  # noqa: N818 - never leaves this module
 class Writer:
     """Serves commands from a bounded queue until it is closed."""
 
-    def __init__(self, database: Database, *, queue_limit: int) -> None:
+    def __init__(self, database: Database, *, queue_limit: int, clock: Callable[[], int] = now_microseconds) -> None:
         self._database = database
+        self._clock = clock
         self._queue: asyncio.Queue[_Waiting[Any]] = asyncio.Queue(queue_limit)
         self._held_back: _Waiting[Any] | None = None
         self._ledgers: dict[int, Ledger] = {}
@@ -182,7 +185,7 @@ class Writer:
         for key, (experiment_id, _) in locked.items():
             ledgers[key].found = seen[experiment_id]
 
-        now = now_microseconds()
+        now = self._clock()
         answers: list[tuple[_Waiting[Any], Any]] = []
         for waiting in requests:
             ledger = ledgers.get(waiting.key)

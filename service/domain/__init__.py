@@ -1,7 +1,7 @@
 """The words of the service, frozen: experiments and arms, assignments, the statistics and the history they leave."""
 
 from service.domain.assignment import Assignment, AssignmentState, AssignmentStatus, parse_assignment_id
-from service.domain.journal import AUDITED, Batch, Changes, Event, EventKind, ObservationRecord, StoredReply
+from service.domain.journal import AUDITED, Batch, Changes, Event, EventKind, ObservationRecord, Snapshot, StoredReply
 from service.domain.settings import (
     LARGEST_REWARD,
     MOVES,
@@ -51,6 +51,7 @@ __all__ = [
     "Progress",
     "RewardKind",
     "RewardSpec",
+    "Snapshot",
     "StoredReply",
     "parse_assignment_id",
 ]

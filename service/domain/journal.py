@@ -69,6 +69,28 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The statistics at one point of the course: what the history charts are drawn from. One list entry per arm."""
+
+    sequence: int
+    at: int
+    draws: list[int]
+    observations: list[int]
+    means: list[float | None]
+    """As the recommendation shows them."""
+    matured: list[int]
+    matured_means: list[float | None]
+    matured_variances: list[float | None]
+    targets: list[float]
+    active: list[bool]
+
+    def share(self, arm: int) -> float:
+        """The arm's part of the draws; 0 before it was there."""
+        total = sum(self.draws)
+        return self.draws[arm] / total if total and arm < len(self.draws) else 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class ObservationRecord:
     """A named observation: its id takes effect once."""
 
@@ -100,9 +122,14 @@ class Changes:
     """Those of them whose name, value, floor or status changed."""
     new_arms: list[ArmRecord] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
+    """All but the draws, whose events are made of `drawn`."""
     drawn: list[Assignment] = field(default_factory=list)
+    """As they were when drawn."""
     moved: list[Assignment] = field(default_factory=list)
     batches: list[Batch] = field(default_factory=list)
     observations: list[ObservationRecord] = field(default_factory=list)
     replies: list[StoredReply] = field(default_factory=list)
     settings_changed: bool = False
+    snapshots: list[Snapshot] = field(default_factory=list)
+    thin_by: int | None = None
+    """The stride of the snapshots so far: every second one goes."""

@@ -27,6 +27,8 @@ class ArmStatistics(msgspec.Struct, frozen=True):
     """Pending draws under a numeric expiry, as the reward that silence would give them."""
     matured: Moments = NO_REWARDS
     """The rewards whose window has closed: what the intervals rest on."""
+    earlier: Moments = NO_REWARDS
+    """`matured` when its count last reached a power of two; empty after a correction. Recent rewards are held against it."""
     planned: int = 0
     plan_left: int = 0
     plan_weight_sum: float = 0.0
@@ -42,6 +44,10 @@ class ArmStatistics(msgspec.Struct, frozen=True):
         """What the policy's means rest on: rewards, and silence as far as a numeric expiry speaks for it."""
         return self.observed + self.imputed if self.imputed.count else self.observed
 
+    def shown_mean(self) -> float | None:
+        """The mean that people see: none before the first reward or expiry, though the policy may know imputed ones."""
+        return self.known.mean() if self.observed.count else None
+
     def counting(self, state: AssignmentState, expiry_reward: float | None, *, in_epoch: bool, times: int = 1) -> ArmStatistics:
         """These statistics with an assignment in this state added (times = 1) or taken away (times = -1)."""
         if state.status == "voided":
@@ -53,12 +59,20 @@ class ArmStatistics(msgspec.Struct, frozen=True):
         expired = self.expired + times if state.status == "expired" else self.expired
         if state.reward is None:  # expired and dropped: it left the draws
             return replace(self, expired=expired)
+        matured, earlier = self.matured, self.earlier
+        if state.closed:
+            matured = matured.with_reward(state.reward, times)
+            if times < 0:
+                earlier = NO_REWARDS
+            elif matured.count & (matured.count - 1) == 0:
+                earlier = matured
         return replace(
             self,
             expired=expired,
             epoch_draws=self.epoch_draws + times if in_epoch else self.epoch_draws,
             observed=self.observed.with_reward(state.reward, times),
-            matured=self.matured.with_reward(state.reward, times) if state.closed else self.matured,
+            matured=matured,
+            earlier=earlier,
         )
 
 
@@ -85,3 +99,8 @@ class Progress(msgspec.Struct, frozen=True):
     plan_averaged: int = 0
     may_expire: bool = False
     """Some draw of this experiment was made under an expiry: the sweep looks at it."""
+    observed: bool = False
+    """Some reward came without an ask."""
+    snapshot_at: int = 0
+    """Sequence number of the last snapshot (service/domain/journal.py)."""
+    snapshot_stride: int = 16

@@ -41,11 +41,14 @@ if TYPE_CHECKING:
 _HALVINGS, _DOUBLINGS = 24, 12
 BETS = 2.0 ** (np.arange(-_HALVINGS, _DOUBLINGS + 1) / 2.0)
 _LOG_BETS = float(np.log(len(BETS)))
-_WINDOW = np.arange(5)
+_WINDOW = 5
 # Added to every stake k m: f loses all digits to cancellation near 0, and as f rises the shift is on the safe side.
 _LEAST_STAKE = 1e-4
-_TINY = 1e-300
-_FLOOR = 1e300
+_TINY, _LITTLE = 1e-300, 1e-30
+# Log wealth beyond this says no more; cut there, sums of wealth stay finite.
+_ENOUGH = 700.0
+# Few enough for the processor's cache.
+_ARMS_AT_ONCE = 1024
 
 
 def to_unit(reward: RewardSpec, samples: Samples) -> tuple[Samples, float, float]:
@@ -65,36 +68,45 @@ def mirrored(samples: Samples) -> Samples:
 
 
 def bets_for(samples: Samples, candidates: Floats) -> Floats:
-    """The bets around the best one against these candidate means: k = n (mean - m) / (V + n m (mean - m)). Adds a last axis."""
+    """The bets around the best one against these candidates, k = n (mean - m) / (V + n m (mean - m)); adds a first axis."""
     counts, means, squares = samples
     excess = counts * np.maximum(means - candidates, 0.0)
-    best = np.maximum(excess, 1e-30) / np.maximum(squares + excess * means, 1e-30)
+    best = np.maximum(excess, _LITTLE) / np.maximum(squares + excess * means, _LITTLE)
     nearest = np.rint(2.0 * np.log2(best)).astype(np.int64) + _HALVINGS
-    first = np.clip(nearest - len(_WINDOW) // 2, 0, len(BETS) - len(_WINDOW))
-    chosen: Floats = BETS[first[..., None] + _WINDOW]
-    return chosen
+    first = np.clip(nearest - _WINDOW // 2, 0, len(BETS) - _WINDOW)
+    return np.stack([BETS[first + place] for place in range(_WINDOW)])
 
 
 def log_wealth(samples: Samples, bets: Floats, candidates: Floats) -> Floats:
-    """Log of the average W_k(m) over all bets, only the given ones added up: evidence that the mean is above the candidate."""
+    """Log of the average W_k(m) over all bets, only the given ones (first axis) added up: evidence for a mean above m."""
     excess = samples.means - candidates
-    gains = (samples.counts * excess)[..., None]
-    variation = (samples.squares + samples.counts * excess * excess + _TINY)[..., None]
-    stakes = np.minimum(bets * candidates[..., None] + _LEAST_STAKE, 1.0)
+    variation = samples.squares + samples.counts * excess * excess + _TINY
+    stakes = bets * candidates
+    stakes += _LEAST_STAKE
+    np.minimum(stakes, 1.0, out=stakes)
     with np.errstate(divide="ignore", over="ignore"):
-        curvature = -(np.log1p(-stakes) + stakes) / (stakes * stakes)  # infinite where the stake is too high: no wealth left
-        exponents = bets * (gains - bets * curvature * variation)
-        top = np.maximum(exponents.max(axis=-1), -_FLOOR)
-        wealth: Floats = top + np.log(np.exp(exponents - top[..., None]).sum(axis=-1)) - _LOG_BETS
-    return wealth
+        exponents = np.log1p(-stakes)  # -infinity where the stake is too high: no wealth is left
+        exponents += stakes
+        exponents /= stakes * stakes  # now -f
+        exponents *= bets * variation
+        exponents += samples.counts * excess
+        exponents *= bets
+        np.minimum(exponents, _ENOUGH, out=exponents)
+        np.maximum(exponents, -_ENOUGH, out=exponents)
+        log_average: Floats = np.log(np.exp(exponents, out=exponents).sum(axis=0)) - _LOG_BETS
+    return log_average
 
 
 def bounds(samples: Samples, levels: Floats) -> tuple[Floats, Floats]:
     """(lower, upper) on the unit scale, each side with half the level."""
-    arms = len(levels)
-    both = Samples(*(np.concatenate(pair) for pair in zip(samples, mirrored(samples), strict=True)))
-    reached = lower_bounds(both, np.tile(np.log(2.0 / levels), 2))
-    return reached[:arms], 1.0 - reached[arms:]
+    lower, upper = np.empty(len(levels)), np.empty(len(levels))
+    for start in range(0, len(levels), _ARMS_AT_ONCE):
+        some = slice(start, start + _ARMS_AT_ONCE)
+        part, goals = samples.pick(some), np.log(2.0 / levels[some])
+        both = Samples(*(np.concatenate(pair) for pair in zip(part, mirrored(part), strict=True)))
+        lower[some], mirror = np.split(lower_bounds(both, np.concatenate([goals, goals])), 2)
+        upper[some] = 1.0 - mirror
+    return lower, upper
 
 
 def lower_bounds(samples: Samples, goals: Floats) -> Floats:
@@ -104,7 +116,7 @@ def lower_bounds(samples: Samples, goals: Floats) -> Floats:
 
     def log_evidence_below(rows: Ints, distances: Floats) -> Floats:
         chosen = samples.pick(rows)
-        return log_wealth(chosen, bets[rows], chosen.means - distances)
+        return log_wealth(chosen, bets[:, rows], chosen.means - distances)
 
     below = reach(log_evidence_below, goals, np.full_like(goals, -_LOG_BETS), samples.means - likely, samples.means)
     return samples.means - below

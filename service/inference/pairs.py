@@ -35,13 +35,20 @@ EvidenceAt: TypeAlias = Callable[[Ints, Floats], Floats]
 # Each round divides an open cell in six.
 _DIVISION = np.arange(7) / 6.0
 _ROUNDS = 8
+# Keep quotients and squares finite.
+_SMALLEST, _LARGEST = 1e-150, 1e100
 
 
 def exceeds(reward: RewardSpec, high: Samples, low: Samples, levels: Floats) -> Bools:
     """For each pair: is it shown, at this level, that the mean of `high` is above the mean of `low`?"""
+    goals = -np.log(levels)
     shown: Bools = (high.counts > 0) & (low.counts > 0) & (high.means > low.means)
+    if reward.kind != "binary":
+        shown &= evidence_ceiling(high, low) >= goals
     rows = np.flatnonzero(shown)
-    high, low, goals = high.pick(rows), low.pick(rows), -np.log(levels[rows])
+    if len(rows) == 0:
+        return shown
+    high, low, goals = high.pick(rows), low.pick(rows), goals[rows]
     if reward.kind == "binary":
         shown[rows] = binary.log_pair_evidence(high, low) >= goals
     elif reward.kind == "bounded":
@@ -49,6 +56,16 @@ def exceeds(reward: RewardSpec, high: Samples, low: Samples, levels: Floats) -> 
     else:
         shown[rows] = _real_exceeds(high, low, independent_product_goal(goals))
     return shown
+
+
+def evidence_ceiling(high: Samples, low: Samples) -> Floats:
+    """What the least sum of log evidence cannot exceed: gap^2 / (2 (Q_h/n_h^2 + Q_l/n_l^2)). Most pairs need no closer look.
+
+    For both kinds the log evidence of a sample at distance D is at most n^2 D^2 / (2 Q); add the two up at their `_between`.
+    """
+    high_spread, low_spread = (np.sqrt(each.squares) / np.maximum(each.counts, 1.0) for each in (high, low))
+    distance = np.maximum(high.means - low.means, 0.0) / np.maximum(np.hypot(high_spread, low_spread), _SMALLEST)
+    return 0.5 * np.minimum(distance, _LARGEST) ** 2
 
 
 def independent_product_goal(goals: Floats) -> Floats:
@@ -68,24 +85,28 @@ def _real_exceeds(high: Samples, low: Samples, goals: Floats) -> Bools:
 
 
 def _bounded_exceeds(high: Samples, low: Samples, goals: Floats) -> Bools:
-    """`low` is read from the upper end, where "its mean is below m" is "its mirrored mean is above 1 - m"."""
+    """`low` is read from the upper end, where "its mean is below m" is "its mirrored mean is above 1 - m".
+
+    Bets that are best at the middle; but no higher than needed for the goal alone, so as not to lose much near the own mean.
+    """
     middle = _between(high, low)
     low = bounded.mirrored(low)
-    high_bets, low_bets = bounded.bets_for(high, middle), bounded.bets_for(low, 1.0 - middle)
+    high_bets = bounded.bets_for(high, np.maximum(middle, bounded.likely_lower_bounds(high, goals)))
+    low_bets = bounded.bets_for(low, np.maximum(1.0 - middle, bounded.likely_lower_bounds(low, goals)))
 
     def falling(rows: Ints, candidates: Floats) -> Floats:
-        return bounded.log_wealth(high.pick((rows, None)), high_bets[rows, None], candidates)
+        return bounded.log_wealth(high.pick((rows, None)), high_bets[:, rows, None], candidates)
 
     def rising(rows: Ints, candidates: Floats) -> Floats:
-        return bounded.log_wealth(low.pick((rows, None)), low_bets[rows, None], 1.0 - candidates)
+        return bounded.log_wealth(low.pick((rows, None)), low_bets[:, rows, None], 1.0 - candidates)
 
     return least_sum_attains(falling, rising, left=1.0 - low.means, right=high.means, middle=middle, goals=goals)
 
 
 def _between(high: Samples, low: Samples) -> Floats:
     """The two means weighted by their precision: about where the product of the evidence is least."""
-    high_spread, low_spread = (np.sqrt(each.squares) / each.counts + 1e-150 for each in (high, low))
-    weight = 1.0 / (1.0 + np.minimum(high_spread / low_spread, 1e100) ** 2)
+    high_spread, low_spread = (np.sqrt(each.squares) / each.counts + _SMALLEST for each in (high, low))
+    weight = 1.0 / (1.0 + np.minimum(high_spread / low_spread, _LARGEST) ** 2)
     return low.means + (high.means - low.means) * weight
 
 

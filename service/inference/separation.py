@@ -29,8 +29,8 @@ from service.inference.samples import Bools, Floats, Ints, Samples
 if TYPE_CHECKING:
     from service.domain import RewardSpec
 
-# How many of the closest rivals are asked first: usually one of them settles it.
-_CLOSEST = 16
+# How many rivals are asked at once, the closest first: usually one of them settles it.
+_FIRST, _THEN = 16, 1024
 
 
 def separated(
@@ -61,7 +61,5 @@ def separated(
     levels = pair_levels(added, active, leader, alpha)[others]
     high, low = (own, theirs) if reward.sign > 0 else (theirs, own)
     closest = np.argsort(lead, kind="stable")
-    first, rest = closest[:_CLOSEST], closest[_CLOSEST:]
-    return all(
-        bool(exceeds(reward, high.pick(group), low.pick(group), levels[group]).all()) for group in (first, rest) if len(group)
-    )
+    groups = np.split(closest, range(_FIRST, len(closest), _THEN))
+    return all(bool(exceeds(reward, high.pick(group), low.pick(group), levels[group]).all()) for group in groups)

@@ -33,10 +33,10 @@ def reach(log_evidence: EvidenceAt, goals: Floats, baselines: Floats, start: Flo
         return np.sqrt(np.minimum(np.maximum(gained, 0.0), _MORE_THAN_ENOUGH)) - goal[rows]
 
     reached = limits.copy()
-    rows = np.flatnonzero(surplus(np.arange(len(goals)), limits) >= 0.0)
-    near, far = np.zeros(len(rows)), limits[rows]
-    before, at_before = near, -goal[rows]
-    at = np.where(start[rows] < far, start[rows], 0.5 * far)
+    rows = np.arange(len(goals))
+    near, far = np.zeros(len(rows)), limits
+    before, at_before = near, -goal
+    at = np.minimum(start, limits)
     for _ in range(_STEPS):
         at_here = surplus(rows, at)
         slack = goal[rows] * _SLACK
@@ -46,8 +46,11 @@ def reach(log_evidence: EvidenceAt, goals: Floats, baselines: Floats, start: Flo
         unfinished = (np.abs(at_here) > slack) & (far - near > _SLACK * far)
         change = at_here - at_before
         secant = at - at_here * (at - before) / np.where(change == 0.0, 1.0, change)
+        # Beyond the far end: the limit is tried once (not enough there: nothing can be said), then the bracket is halved.
+        untried = (far == limits[rows]) & ~enough
         astray = (change == 0.0) | (secant <= near) | (secant >= far)
-        before, at_before, at = at, at_here, np.where(astray, 0.5 * (near + far), secant)
+        inside = np.where(astray, np.where(untried, far, 0.5 * (near + far)), secant)
+        before, at_before, at = at, at_here, inside
         left = np.count_nonzero(unfinished)
         if left == 0:
             break

@@ -40,7 +40,7 @@ class Evidence:
 
     def draw_shares(self) -> Floats:
         """Each arm's part of this epoch's draws; zeros before the first."""
-        total = int(self.draws.sum())
+        total = np.add.reduce(self.draws)  # a ufunc's reduce costs half of the method for a few arms
         return self.draws / total if total else np.zeros(len(self.draws))
 
 
@@ -70,12 +70,12 @@ class Policy(Protocol):
 
 def lowest_near_largest(scores: Floats) -> int:
     """The lowest index whose score lies within SCORE_TIE of the largest."""
-    return int(np.argmax(scores >= scores.max() - SCORE_TIE))
+    return int((scores >= np.maximum.reduce(scores) - SCORE_TIE).argmax())
 
 
 def first_undrawn(evidence: Evidence) -> int | None:
     """The lowest arm that was never drawn, if any."""
-    index = int(np.argmax(evidence.undrawn))
+    index = int(evidence.undrawn.argmax())
     return index if evidence.undrawn[index] else None
 
 

@@ -55,7 +55,8 @@ class Write:
 
     columns: tuple[str, ...]
     postgres: str
-    sqlite: str
+    sqlite: tuple[str, ...]
+    """Each is run for all rows, one after the other."""
 
 
 def query_by(
@@ -83,7 +84,32 @@ def insert_into(table: Table) -> Write:
     return Write(
         columns,
         postgres=f"INSERT INTO {table.name} ({names}) SELECT * FROM {_unnested(table, columns)}",
-        sqlite=f"INSERT INTO {table.name} ({names}) VALUES ({', '.join('?' * len(columns))})",
+        sqlite=(f"INSERT INTO {table.name} ({names}) VALUES ({', '.join('?' * len(columns))})",),
+    )
+
+
+def insert_into_both(source: Sequence[tuple[str, str]], *inserts: tuple[Table, dict[str, str]]) -> Write:
+    """Rows of several tables from the same lists: each table's columns are given as expressions over the lists' names.
+
+    What the tables have in common travels and is encoded once, which is most of the cost of a draw.
+    """
+    names = tuple(name for name, _ in source)
+    arrays = ", ".join(f"${place + 1}::{kind}[]" for place, (_, kind) in enumerate(source))
+    selects = [
+        f"INSERT INTO {table.name} ({', '.join(columns)}) SELECT {', '.join(columns.values())} FROM d"
+        for table, columns in inserts
+    ]
+    steps = [f"d AS (SELECT * FROM unnest({arrays}) AS d({', '.join(names)}))"]
+    steps += [f"i{place} AS ({select})" for place, select in enumerate(selects[:-1])]
+    places = {name: f"?{place + 1}" for place, name in enumerate(names)}
+    return Write(
+        names,
+        postgres=f"WITH {', '.join(steps)} {selects[-1]}",
+        sqlite=tuple(
+            f"INSERT INTO {table.name} ({', '.join(columns)}) "
+            f"VALUES ({', '.join(places.get(expression, expression) for expression in columns.values())})"
+            for table, columns in inserts
+        ),
     )
 
 
@@ -93,11 +119,12 @@ def update_of(table: Table, keys: Sequence[str], values: Sequence[str]) -> Write
     renamed = ", ".join(f"{name} = v.{name}" for name in values)
     matched = " AND ".join(f"t.{name} = v.{name}" for name in keys)
     aliases = ", ".join(columns)
+    assigned = ", ".join(f"{name} = ?" for name in values)
+    found = " AND ".join(f"{name} = ?" for name in keys)
     return Write(
         columns,
         postgres=f"UPDATE {table.name} t SET {renamed} FROM {_unnested(table, columns)} AS v({aliases}) WHERE {matched}",
-        sqlite=f"UPDATE {table.name} SET {', '.join(f'{name} = ?' for name in values)} "
-        f"WHERE {' AND '.join(f'{name} = ?' for name in keys)}",
+        sqlite=(f"UPDATE {table.name} SET {assigned} WHERE {found}",),
     )
 
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from service.domain import ArmRecord, Assignment, Changes, ObservationRecord, Progress, StoredReply
 from service.storage import records
-from service.storage.groups import insert_into, query_by, update_of
-from service.storage.tables import arms, assignments, batches, events, experiments, observations, replies
+from service.storage.groups import Write, insert_into, insert_into_both, query_by, update_of
+from service.storage.tables import arms, assignments, batches, events, experiments, observations, replies, snapshots
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from service.storage.groups import Group, Query, Write
+    from service.storage.groups import Group, Query
 
 # A backlog of expiries is worked off in chunks, so that asks and tells get their turn in between.
 DUE_AT_ONCE = 2_000
@@ -127,11 +127,13 @@ async def write(group: Group, changed: Iterable[Changes]) -> None:
         return [(one.progress.experiment.id, item) for one in changed for item in getattr(one, name)]
 
     add(_INSERT_EVENTS, [records.event_row(e, event) for e, event in of_each("events")])
-    add(_INSERT_DRAWN, [records.assignment_row(e, drawn) for e, drawn in of_each("drawn")])
+    add(_DRAW, [records.drawn_row(e, drawn) for e, drawn in of_each("drawn")])
     add(_MOVE, [records.assignment_move_row(e, moved) for e, moved in of_each("moved")])
     add(_INSERT_BATCHES, [records.batch_row(e, batch) for e, batch in of_each("batches")])
     add(_INSERT_OBSERVATIONS, [records.observation_row(e, named) for e, named in of_each("observations")])
     add(_INSERT_REPLIES, [records.reply_row(e, reply) for e, reply in of_each("replies")])
+    add(_INSERT_SNAPSHOTS, [records.snapshot_row(e, snapshot) for e, snapshot in of_each("snapshots")])
+    add(_THIN_SNAPSHOTS, [(one.progress.experiment.id, one.thin_by) for one in changed if one.thin_by is not None])
     versions = {one.progress.experiment.id: one.progress.version for one in changed}
     add(_INSERT_ARMS, [records.arm_row(e, arm, versions[e]) for e, arm in of_each("new_arms")])
     add(_COUNT, [records.arm_count_row(e, arm, versions[e]) for e, arm in of_each("arms")])
@@ -176,11 +178,27 @@ _REPLIES = query_by(replies, ["bigint", "text", "text"], "t.experiment_id = w.a 
 _EVENT = query_by(events, ["bigint", "bigint"], "t.experiment_id = w.a AND t.sequence = w.b")
 
 _INSERT_EVENTS = insert_into(events)
-_INSERT_DRAWN = insert_into(assignments)
+# A draw is an event and an assignment, both made of the same facts.
+_DRAW = insert_into_both(
+    records.DRAWN,
+    (
+        events,
+        {name: name for name in ("experiment_id", "sequence", "arm", "draw", "epoch", "reason", "expires_at", "expiry_reward")}
+        | {"kind": "'draw'", "at": "created_at", "status_after": "'pending'", "closed_after": "closed"},
+    ),
+    (assignments, {name: name for name, _ in records.DRAWN} | {"status": "'pending'", "due_at": "expires_at"}),
+)
 _INSERT_ARMS = insert_into(arms)
 _INSERT_BATCHES = insert_into(batches)
 _INSERT_OBSERVATIONS = insert_into(observations)
 _INSERT_REPLIES = insert_into(replies)
+_INSERT_SNAPSHOTS = insert_into(snapshots)
+_THIN_SNAPSHOTS = Write(
+    ("experiment_id", "stride"),
+    postgres="DELETE FROM snapshots t USING unnest($1::bigint[], $2::bigint[]) AS v(e, stride) "
+    "WHERE t.experiment_id = v.e AND (t.sequence / v.stride) % 2 = 1",
+    sqlite=("DELETE FROM snapshots WHERE experiment_id = ? AND (sequence / ?) % 2 = 1",),
+)
 _MOVE = update_of(assignments, ("experiment_id", "draw"), records.ASSIGNMENT_STATE)
 _COUNT = update_of(arms, ("experiment_id", "position"), records.ARM_COUNTS)
 _REDEFINE = update_of(arms, ("experiment_id", "position"), records.ARM_DEFINITION)

@@ -9,14 +9,14 @@ from sqlalchemy import func, select
 from service.domain import AUDITED
 from service.errors import ExperimentNotFound
 from service.storage import records
-from service.storage.tables import arms, assignments, batches, events, experiments, observations
+from service.storage.tables import arms, assignments, batches, events, experiments, observations, snapshots
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-    from service.domain import ArmRecord, Assignment, Batch, Event, ObservationRecord, Progress
+    from service.domain import ArmRecord, Assignment, Batch, Event, ObservationRecord, Progress, Snapshot
 
 _STREAMED_AT_ONCE = 2_000
 
@@ -161,6 +161,21 @@ async def all_observations(connection: AsyncConnection, experiment_id: int) -> A
     wanted = select(observations).where(observations.c.experiment_id == experiment_id)
     async for row in _stream(connection, wanted.order_by(observations.c.sequence)):
         yield records.observation_from(row)
+
+
+async def all_snapshots(connection: AsyncConnection, experiment_id: int) -> list[Snapshot]:
+    """The course of the experiment, oldest first."""
+    wanted = select(snapshots).where(snapshots.c.experiment_id == experiment_id).order_by(snapshots.c.sequence)
+    return [records.snapshot_from(row) for row in (await connection.execute(wanted)).mappings()]
+
+
+async def experiments_to_conclude(connection: AsyncConnection) -> dict[str, int]:
+    """Key and version of the experiments that conclude by themselves once they are sure."""
+    wanted = select(experiments.c.key, experiments.c.version).where(
+        experiments.c.conclude_when.is_not(None), experiments.c.status.in_(("running", "paused"))
+    )
+    found = await connection.execute(wanted)
+    return {row.key: row.version for row in found}
 
 
 async def count_events(connection: AsyncConnection, experiment_id: int) -> int:

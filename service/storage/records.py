@@ -6,6 +6,7 @@ Rows are tuples in the order of the table's columns; for updates, the values in 
 from __future__ import annotations
 
 import json
+import zlib
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
@@ -24,6 +25,7 @@ from service.domain import (
     PolicySpec,
     Progress,
     RewardSpec,
+    Snapshot,
     StoredReply,
 )
 from service.exact import ExactSum, Moments
@@ -52,7 +54,19 @@ SETTINGS = (
     "status",
     "concluded_arm",
 )
-PROGRESS = ("version", "as_of", "draws", "epoch", "batch", "plan_cursor", "plan_averaged", "may_expire")
+PROGRESS = (
+    "version",
+    "as_of",
+    "draws",
+    "epoch",
+    "batch",
+    "plan_cursor",
+    "plan_averaged",
+    "may_expire",
+    "observed",
+    "snapshot_at",
+    "snapshot_stride",
+)
 ARM_DEFINITION = ("name", "value", "min_share", "status")
 ARM_COUNTS = (
     "changed",
@@ -68,9 +82,29 @@ ARM_COUNTS = (
     "matured",
     "matured_sum",
     "matured_squares",
+    "earlier",
+    "earlier_sum",
+    "earlier_squares",
     "planned",
     "plan_left",
     "plan_weight_sum",
+)
+# What a draw consists of, with PostgreSQL's types.
+DRAWN = (
+    ("experiment_id", "bigint"),
+    ("draw", "bigint"),
+    ("token", "bigint"),
+    ("sequence", "bigint"),
+    ("arm", "integer"),
+    ("unit", "text"),
+    ("reason", "text"),
+    ("epoch", "integer"),
+    ("created_at", "bigint"),
+    ("expires_at", "bigint"),
+    ("expiry_reward", "float8"),
+    ("idempotency_key", "text"),
+    # Last, because SQLite wants every statement to use the last parameter.
+    ("closed", "boolean"),
 )
 ASSIGNMENT_STATE = ("status", "reward", "closed", "rewarded_at", "due_at")
 
@@ -100,6 +134,9 @@ def _progress(progress: Progress) -> Row:
         progress.plan_cursor,
         progress.plan_averaged,
         progress.may_expire,
+        progress.observed,
+        progress.snapshot_at,
+        progress.snapshot_stride,
     )
 
 
@@ -149,6 +186,9 @@ def progress_from(row: RowMapping) -> Progress:
         plan_cursor=row["plan_cursor"],
         plan_averaged=row["plan_averaged"],
         may_expire=bool(row["may_expire"]),
+        observed=bool(row["observed"]),
+        snapshot_at=row["snapshot_at"],
+        snapshot_stride=row["snapshot_stride"],
     )
 
 
@@ -184,6 +224,9 @@ def _counts(counted: ArmStatistics, changed: int) -> Row:
         counted.matured.count,
         str(counted.matured.total),
         str(counted.matured.squares),
+        counted.earlier.count,
+        str(counted.earlier.total),
+        str(counted.earlier.squares),
         counted.planned,
         counted.plan_left,
         counted.plan_weight_sum,
@@ -209,6 +252,7 @@ def arm_from(row: RowMapping) -> ArmRecord:
             observed=_moments(row["observations"], row["reward_sum"], row["reward_squares"]),
             imputed=_moments(row["imputed"], row["imputed_sum"], row["imputed_squares"]),
             matured=_moments(row["matured"], row["matured_sum"], row["matured_squares"]),
+            earlier=_moments(row["earlier"], row["earlier_sum"], row["earlier_squares"]),
             planned=row["planned"],
             plan_left=row["plan_left"],
             plan_weight_sum=row["plan_weight_sum"],
@@ -220,9 +264,8 @@ def _moments(count: int, total: str, squares: str) -> Moments:
     return Moments(count, ExactSum.parse(total), ExactSum.parse(squares))
 
 
-def assignment_row(experiment_id: int, assignment: Assignment) -> Row:
-    """A whole assignments row."""
-    state = assignment.state
+def drawn_row(experiment_id: int, assignment: Assignment) -> Row:
+    """A new draw; its event and its assignments row are both made of it."""
     return (
         experiment_id,
         assignment.draw,
@@ -235,12 +278,8 @@ def assignment_row(experiment_id: int, assignment: Assignment) -> Row:
         assignment.created_at,
         assignment.expires_at,
         assignment.expiry_reward,
-        state.status,
-        state.reward,
-        state.closed,
-        assignment.rewarded_at,
-        assignment.due_at,
         assignment.idempotency_key,
+        assignment.state.closed,
     )
 
 
@@ -325,6 +364,17 @@ def batch_from(row: RowMapping) -> Batch:
         positions=tuple(json.loads(row["positions"])),
         counts=tuple(json.loads(row["counts"])),
     )
+
+
+def snapshot_row(experiment_id: int, snapshot: Snapshot) -> Row:
+    """A whole snapshots row."""
+    body = {name: value for name, value in asdict(snapshot).items() if name not in ("sequence", "at")}
+    return (experiment_id, snapshot.sequence, snapshot.at, zlib.compress(to_json(body).encode()))
+
+
+def snapshot_from(row: RowMapping) -> Snapshot:
+    """A snapshots row."""
+    return Snapshot(sequence=row["sequence"], at=row["at"], **json.loads(zlib.decompress(row["body"])))
 
 
 def observation_row(experiment_id: int, named: ObservationRecord) -> Row:

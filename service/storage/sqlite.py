@@ -37,7 +37,9 @@ class SqliteGroup:
     def finish(self, open_: sqlite3.Connection) -> None:
         """Write and commit; called in the thread."""
         for write, columns in self._writes:
-            open_.executemany(write.sqlite, zip(*columns, strict=True))
+            rows = list(zip(*columns, strict=True))
+            for statement in write.sqlite:
+                open_.executemany(statement, rows)
         open_.execute("COMMIT")
 
 

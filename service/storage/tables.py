@@ -69,6 +69,9 @@ experiments = Table(
     Column("plan_cursor", Integer, nullable=False),
     Column("plan_averaged", BigInteger, nullable=False),
     Column("may_expire", Boolean, nullable=False),
+    Column("observed", Boolean, nullable=False),
+    Column("snapshot_at", BigInteger, nullable=False),
+    Column("snapshot_stride", BigInteger, nullable=False),
 )
 
 arms = Table(
@@ -96,6 +99,9 @@ arms = Table(
     Column("matured", BigInteger, nullable=False),
     Column("matured_sum", Text, nullable=False),
     Column("matured_squares", Text, nullable=False),
+    Column("earlier", BigInteger, nullable=False),
+    Column("earlier_sum", Text, nullable=False),
+    Column("earlier_squares", Text, nullable=False),
     Column("planned", BigInteger, nullable=False),
     Column("plan_left", BigInteger, nullable=False),
     Column("plan_weight_sum", Double, nullable=False),
@@ -187,6 +193,16 @@ batches = Table(
     Column("sequence", BigInteger, nullable=False),
     Column("positions", Text, nullable=False),
     Column("counts", Text, nullable=False),
+)
+
+# The course of the experiment: thinned as it grows, so its size is bounded. `body` is compressed JSON.
+snapshots = Table(
+    "snapshots",
+    metadata,
+    _experiment_id(),
+    Column("sequence", BigInteger, primary_key=True, autoincrement=False),
+    Column("at", BigInteger, nullable=False),
+    Column("body", LargeBinary, nullable=False),
 )
 
 observations = Table(

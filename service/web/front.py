@@ -15,7 +15,7 @@ from service.application import asks, tells
 from service.application.tells import Tell
 from service.errors import BestArmError
 from service.web import views
-from service.web.problems import problem_for
+from service.web.problems import problem_for, problem_of_ours
 from service.web.request_id import name_request
 
 if TYPE_CHECKING:
@@ -78,6 +78,9 @@ class HotRoutes:
                 status, answer, extra = await _tell(context, key, assignment, asked)
         except BestArmError as refused:
             await problem_for(refused, {"x-request-id": name.decode()})(scope, receive, send)
+            return
+        except Exception as fault:  # noqa: BLE001 - whatever it is, the caller gets a problem and the log the rest
+            await problem_of_ours(scope["path"], fault, {"x-request-id": name.decode()})(scope, receive, send)
             return
         await send(
             {

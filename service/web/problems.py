@@ -85,6 +85,13 @@ def problem_for(error: errors.BestArmError, headers: Mapping[str, str] | None = 
     return problem(status, code, str(error), fields=fields, headers={**retry, **(headers or {})})
 
 
+def problem_of_ours(path: str, error: Exception, headers: Mapping[str, str] | None = None) -> Response:
+    """The answer when something went wrong that should not have: the log has the details, the caller the request's id."""
+    log.error("unexpected", path=path, exc_info=error)
+    detail = "Something went wrong on our side; the request id names it in the log."
+    return problem(500, "internal_error", detail, headers=headers)
+
+
 def install(app: FastAPI) -> None:
     """Let the application answer every failure as a problem."""
 
@@ -108,8 +115,7 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     async def unexpected(request: Request, error: Exception) -> Response:
-        log.error("unexpected", path=request.url.path, exc_info=error)
-        return problem(500, "internal_error", "Something went wrong on our side; the request id names it in the log.")
+        return problem_of_ours(request.url.path, error)
 
 
 def _field(error: Mapping[str, Any]) -> dict[str, str]:

@@ -393,6 +393,38 @@ class RecommendationOut(Answer):
     arms: list[StandingOut]
 
 
+class CourseArmOut(Answer):
+    """How one arm did."""
+
+    arm: str
+    draws: int
+    observations: int
+    mean: float | None
+    interval: tuple[float, float] | None
+    share: float
+    target_share: float
+
+
+class CoursePointOut(Answer):
+    """One moment of the course."""
+
+    version: int
+    at: datetime
+    arm: str | None = Field(description="The recommendation then.")
+    draws: int
+    observations: int
+    error_estimate: float | None
+    separated: bool
+    arms: list[CourseArmOut]
+
+
+class CourseOut(Answer):
+    """The course of an experiment, oldest first."""
+
+    experiment: str
+    points: list[CoursePointOut]
+
+
 class EventOut(Answer):
     """One entry of the audit log."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -12,6 +13,7 @@ import msgspec
 if TYPE_CHECKING:
     from service.application.asks import Answer
     from service.application.experiments import Described
+    from service.application.history import Course, Point
     from service.application.recommending import Recommendation
     from service.application.tells import TellResult
     from service.domain import Arm, Assignment, Event, PolicySpec, RewardSpec
@@ -32,7 +34,13 @@ def time_text(microseconds: int | None) -> str | None:
     if microseconds is None:
         return None
     seconds, rest = divmod(microseconds, 1_000_000)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:06d}Z"
+    return f"{_second_text(seconds)}.{rest:06d}Z"
+
+
+@lru_cache(maxsize=1024)
+def _second_text(seconds: int) -> str:
+    """Answers of the same second share its text."""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"
 
 
 def arm_view(arm: Arm) -> dict[str, Any]:
@@ -159,6 +167,39 @@ def recommendation_view(recommendation: Recommendation) -> dict[str, Any]:
                 "target_share": one.target_share,
             }
             for one in standings
+        ],
+    }
+
+
+def course_view(course: Course) -> dict[str, Any]:
+    """The course of an experiment."""
+    return {
+        "experiment": course.experiment.key,
+        "points": [_point_view(point, course.arms) for point in course.points],
+    }
+
+
+def _point_view(point: Point, arms: list[Arm]) -> dict[str, Any]:
+    snapshot, total = point.snapshot, sum(point.snapshot.draws)
+    return {
+        "version": snapshot.sequence,
+        "at": time_text(snapshot.at),
+        "arm": point.best.key if point.best else None,
+        "draws": total,
+        "observations": sum(snapshot.observations),
+        "error_estimate": point.certainty.error_estimate,
+        "separated": point.certainty.separated,
+        "arms": [
+            {
+                "arm": arms[place].key,
+                "draws": draws,
+                "observations": snapshot.observations[place],
+                "mean": snapshot.means[place],
+                "interval": point.certainty.intervals[place],
+                "share": draws / total if total else 0.0,
+                "target_share": snapshot.targets[place],
+            }
+            for place, draws in enumerate(snapshot.draws)
         ],
     }
 

@@ -20,21 +20,21 @@ def draw_certainty(look: Look, recommendation: Recommendation, course: Course) -
     described = "Not known yet" if error is None else f"{percent(1 - error, 1)} that the recommended arm is the best, by estimate"
     frame = framed(look, recommendation, "Certainty of the recommendation", described)
     points = [point for point in course.points if point.best]
-    known = [point for point in points if point.error_estimate is not None]
+    known = [point for point in points if point.certainty.error_estimate is not None]
     if not known:
         return frame.say("Too early to tell")
 
     theme, svg = look.theme, frame.svg
-    start, end = points[0].at, max(points[-1].at, points[0].at + 1)
+    start, end = points[0].snapshot.at, max(points[-1].snapshot.at, points[0].snapshot.at + 1)
     floor = frame.floor - _STRIP
     across, up = Scale(start, end, *look.plot), Scale(0.0, 1.0, floor, TOP)
     frame.axis_up(up, [0.0, 0.25, 0.5, 0.75, 1.0], percent)
     frame.axis_of_time(across, start, end)
-    places = [(across(point.at), up(1 - (point.error_estimate or 0.0))) for point in known]
+    places = [(across(point.snapshot.at), up(1 - (point.certainty.error_estimate or 0.0))) for point in known]
     svg.area(places, floor, fill=theme.accent, fill_opacity=0.12)
     svg.path(places, stroke=theme.accent, stroke_width=2)
     svg.add("circle", cx=places[-1][0], cy=places[-1][1], r=4, fill=theme.accent, stroke=theme.paper, stroke_width=1.5)
-    newest = percent(1 - (known[-1].error_estimate or 0.0), 1)
+    newest = percent(1 - (known[-1].certainty.error_estimate or 0.0), 1)
     svg.text(look.plot[1] + 10, places[-1][1] + 4, newest, fill=theme.accent, font_weight=600)
     _draw_separation(frame, points, across)
     _draw_leaders(frame, recommendation, points, across)
@@ -45,12 +45,12 @@ def _draw_separation(frame: Frame, points: list[Point], across: Scale) -> None:
     """From when on the lead has been proven at the chosen confidence."""
     proven = None
     for point in reversed(points):
-        if not point.separated:
+        if not point.certainty.separated:
             break
         proven = point
     if proven is None:
         return
-    x, theme = across(proven.at), frame.look.theme
+    x, theme = across(proven.snapshot.at), frame.look.theme
     frame.svg.line(x, TOP, x, frame.floor, stroke=theme.ink, stroke_dasharray="3 3")
     right = x < sum(across(at) for at in (across.low, across.high)) / 2
     frame.svg.text(
@@ -62,7 +62,7 @@ def _draw_leaders(frame: Frame, recommendation: Recommendation, points: list[Poi
     """A strip that shows which arm was recommended when."""
     arms = list({point.best.key: point.best for point in points if point.best}.values())
     colour = colours(frame.look, arms, recommendation.best)
-    runs = [(best, [point.at for point in run]) for best, run in groupby(points, key=lambda point: point.best)]
+    runs = [(best, [point.snapshot.at for point in run]) for best, run in groupby(points, key=lambda point: point.best)]
     y = frame.floor - 10
     for index, (best, times) in enumerate(runs):
         until = runs[index + 1][1][0] if index + 1 < len(runs) else times[-1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from service.application.history import Course
 from service.application.recommending import Recommendation
-from service.domain import Arm
+from service.domain import Arm, Snapshot
 from service.web.charts.frame import TOP, Frame, colours, framed
 from service.web.charts.scales import Scale, percent, round_ticks
 from service.web.charts.style import Look
@@ -22,12 +22,12 @@ def draw_traffic(look: Look, recommendation: Recommendation, course: Course) -> 
     named = shown[:_NAMED]
     described = "; ".join(f"{one.arm.name or one.arm.key} {percent(one.share, 1)}" for one in standings[:10])
     frame = framed(look, recommendation, "Share of the traffic", described)
-    points = [point for point in course.points if point.draws]
+    points = [point.snapshot for point in course.points if any(point.snapshot.draws)]
     if not points:
         return frame.say("No traffic yet")
 
     start, end = points[0].at, max(points[-1].at, points[0].at + 1)
-    lines = {arm.key: _line(course, arm) for arm in shown}
+    lines = {arm.key: _line(points, arm) for arm in shown}
     top = max((max(share, target) for line in lines.values() for _, share, target in line), default=1.0)
     across, up = Scale(start, end, *look.plot), Scale(0.0, min(1.0, top * 1.1), frame.floor, TOP)
     frame.axis_up(up, round_ticks(0.0, up.high, 4), percent)
@@ -44,15 +44,10 @@ def draw_traffic(look: Look, recommendation: Recommendation, course: Course) -> 
     return frame.svg.encode()
 
 
-def _line(course: Course, arm: Arm) -> list[tuple[int, float, float]]:
+def _line(points: list[Snapshot], arm: Arm) -> list[tuple[int, float, float]]:
     """(time, share, target) of one arm, from when it was there."""
-    return [
-        (point.at, one.share, one.target_share)
-        for point in course.points
-        if point.draws
-        for one in point.arms
-        if one.arm.key == arm.key
-    ]
+    there = [point for point in points if arm.position < len(point.draws)]
+    return [(point.at, point.share(arm.position), point.targets[arm.position]) for point in there]
 
 
 def _draw_line(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Response
+from fastapi import APIRouter, Header, Query, Response
 
-from service.application import looks
+from service.application import history, looks
 from service.web import conditional, schemas, views
 from service.web.body import StrictRoute
 from service.web.problems import documented
@@ -27,6 +27,12 @@ async def get_recommendation(context: ContextOf, key: str, if_none_match: Annota
     if conditional.matches(if_none_match, etag):
         return conditional.not_modified(etag)
     return conditional.versioned(await conditional.recommendation(context, key, version), None)
+
+
+@router.get("/history", response_model=schemas.CourseOut, responses=documented(404, 422, 503))
+async def get_history(context: ContextOf, key: str, points: Annotated[int, Query(ge=2, le=1000)] = 200) -> Response:
+    """The course of the experiment, oldest first, thinned evenly to at most `points`; the last one is now."""
+    return json_response(views.course_view(await history.course(context, key, points)))
 
 
 @router.get("/events", response_model=schemas.EventPage, responses=documented(404, 422, 503))

@@ -1,0 +1,216 @@
+"""Tables and pictures of docs/inference.md from the results of the studies.
+
+    python benchmarks/inference_report.py
+
+Replaces what stands between `<!-- name -->` and `<!-- /name -->` in the page, and draws docs/inference/*.svg.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import vl_convert
+from scipy.special import betaincinv
+
+DOCS = Path(__file__).parent.parent / "docs"
+RESULTS = DOCS / "inference"
+POLICY_NAMES = {"simple_tracking": "Simple Tracking", "almost_tracking": "Almost Tracking", "uniform": "uniform"}
+ALPHA = 0.05
+
+
+def load(name: str) -> Any:  # noqa: ANN401 - JSON
+    """The results of one study."""
+    return json.loads((RESULTS / f"{name}.json").read_text())
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table; all columns but the first to the right."""
+    lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def share(count: int, runs: int) -> str:
+    """A share of runs with its exact 95% interval."""
+    low = betaincinv(count, runs - count + 1, 0.025) if count else 0.0
+    high = betaincinv(count + 1, runs - count, 0.975)
+    return f"{count / runs:.4f} ({low:.4f} to {high:.4f})"
+
+
+def draw(name: str, spec: dict[str, Any]) -> None:
+    """A Vega-Lite chart as SVG."""
+    style = {"$schema": "https://vega.github.io/schema/vega-lite/v5.json", "background": "white"}
+    (RESULTS / f"{name}.svg").write_text(vl_convert.vegalite_to_svg(style | spec) + "\n")
+
+
+def coverage() -> str:
+    """Misses and false separations by instance and policy."""
+    rows = load("coverage")
+    values = [
+        {"instance": row["instance"], "policy": POLICY_NAMES[row["policy"]], "share": row["runs_with_a_miss"] / row["runs"]}
+        for row in rows
+    ]
+    draw("coverage", bars(values, "share", "share of runs with any miss at any look", ALPHA))
+    cells = []
+    for row in rows:
+        median = row["median_draws_to_separation"]
+        cells.append(
+            [
+                row["instance"],
+                POLICY_NAMES[row["policy"]],
+                share(row["runs_with_a_miss"], row["runs"]),
+                share(row["runs_with_false_separation"], row["runs"]),
+                f"{row['runs_rightly_separated'] / row['runs']:.3f}",
+                "" if median is None else f"{median:,.0f}",
+            ]
+        )
+    head = ["means", "policy", "runs with a miss", "false separation", "rightly separated", "median draws to it"]
+    worst = max(row["runs_with_a_miss"] / row["runs"] for row in rows)
+    false = max(row["runs_with_false_separation"] / row["runs"] for row in rows)
+    runs, draws = rows[0]["runs"], rows[0]["draws"]
+    claim = (
+        f"{len(rows)} pairs of instance and policy, {runs:,} runs of {draws:,} draws each. Worst share of runs with a miss: "
+        f"**{worst:.4f}**; worst share with a false separation: **{false:.4f}** (allowed: {ALPHA})."
+    )
+    return f"{claim}\n\n{table(head, cells)}"
+
+
+def bars(values: list[dict[str, Any]], field: str, title: str, limit: float) -> dict[str, Any]:
+    """Grouped bars with the limit as a line."""
+    return {
+        "layer": [
+            {
+                "data": {"values": values},
+                "mark": "bar",
+                "encoding": {
+                    "y": {"field": "instance", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 320}},
+                    "yOffset": {"field": "policy", "sort": None},
+                    "x": {"field": field, "type": "quantitative", "title": title},
+                    "color": {"field": "policy", "sort": None, "title": None},
+                },
+            },
+            {
+                "data": {"values": [{"limit": limit}]},
+                "mark": {"type": "rule", "strokeDash": [4, 3]},
+                "encoding": {"x": {"field": "limit", "type": "quantitative"}},
+            },
+        ],
+        "width": 460,
+    }
+
+
+def width() -> str:
+    """Ratios of width."""
+    study = load("width")
+    rows = study["rows"]
+    values = [{"instance": row["distribution"], "policy": row["kind"], "ratio": row["ratio"]} for row in rows]
+    draw("width", bars(values, "ratio", "width / fixed-time width at the same level, n = 1,000", 1.0))
+    cells = [
+        [row["distribution"], row["kind"], f"{row['deviation']:.3f}", f"{row['width']:.4f}", f"{row['ratio']:.2f}"]
+        for row in rows
+    ]
+    return table(["distribution", "kind", "standard deviation", "width", "ratio"], cells)
+
+
+def peeking() -> str:
+    """One arm at full alpha."""
+    rows = load("peeking")
+    named = {"real, Gaussian": "Gaussian", "binary, 0.1": "Bernoulli(.1)"}
+    values = [
+        {"rewards": count, "share": value, "method": f"{method}, {named[row['instance']]}"}
+        for row in rows
+        if row["instance"] in named
+        for count, ours, naive, _ in row["course"]
+        for method, value in (("this service", ours), ("naive t-interval", naive))
+    ]
+    line = {
+        "mark": {"type": "line", "point": True},
+        "data": {"values": values},
+        "encoding": {
+            "x": {"field": "rewards", "type": "quantitative", "scale": {"type": "log"}, "title": "rewards, a look after each"},
+            "y": {"field": "share", "type": "quantitative", "title": "share of runs that ever missed"},
+            "color": {"field": "method", "title": None, "legend": {"labelLimit": 260}},
+        },
+    }
+    rule = {
+        "data": {"values": [{"limit": ALPHA}]},
+        "mark": {"type": "rule", "strokeDash": [4, 3]},
+        "encoding": {"y": {"field": "limit", "type": "quantitative"}},
+    }
+    draw("peeking", {"layer": [line, rule], "width": 460, "height": 260})
+    cells = [
+        [row["instance"], f"{row['ever_missed']:.4f}", f"{row['naive_t_ever_missed']:.3f}", f"{row['false_drift_alarm']:.4f}"]
+        for row in rows
+    ]
+    return table(["rewards", "this service", "naive t-interval", "false drift alarm"], cells)
+
+
+def calibration() -> str:
+    """Deciles of the error estimate."""
+    rows = load("calibration")
+    values = [
+        {"estimate": mean, "observed": observed, "run": f"{POLICY_NAMES[row['policy']]}, K = {row['arms']}"}
+        for row in rows
+        for _, mean, observed in row["deciles"]
+    ]
+    axis = {"type": "quantitative", "scale": {"domain": [0, 1]}}
+    points = {
+        "data": {"values": values},
+        "mark": {"type": "line", "point": True},
+        "encoding": {
+            "x": {"field": "estimate", "title": "mean estimate of the decile", **axis},
+            "y": {"field": "observed", "title": "observed share of wrong leaders", **axis},
+            "color": {"field": "run", "sort": None, "title": None, "legend": {"labelLimit": 260}},
+        },
+    }
+    ends = [{"x": 0, "y": 0.05}, {"x": 0.95, "y": 1}]
+    limit = {
+        "data": {"values": ends},
+        "mark": {"type": "line", "strokeDash": [4, 3], "color": "black"},
+        "encoding": {"x": {"field": "x", "type": "quantitative"}, "y": {"field": "y", "type": "quantitative"}},
+    }
+    draw("calibration", {"layer": [points, limit], "width": 380, "height": 380})
+    cells = [
+        [f"{POLICY_NAMES[row['policy']]}, K = {row['arms']}"]
+        + [f"{mean:.3f} / {observed:.3f}" for _, mean, observed in row["deciles"]]
+        + [f"{row['largest_shortfall']:+.3f}"]
+        for row in rows
+    ]
+    head = ["policy", *(f"decile {number}" for number in range(1, 11)), "largest shortfall"]
+    return table(head, cells)
+
+
+def speed() -> str:
+    """Processor time."""
+    cells = [
+        [
+            f"{row['arms']:,}",
+            row["kind"],
+            "clear winner" if row["clear_winner"] else "close race",
+            *(f"{row[name]:.2f}" for name in ("intervals", "separated", "error_estimate", "drift", "total", "total_fastest")),
+        ]
+        for row in load("speed")
+    ]
+    return table(["K", "kind", "case", "intervals", "separated", "error estimate", "drift", "all, median", "all, fastest"], cells)
+
+
+def main() -> None:
+    """Fill the page in."""
+    page = DOCS / "inference.md"
+    text = page.read_text()
+    for section in (coverage, width, peeking, calibration, speed):
+        name = section.__name__
+        if not (RESULTS / f"{name}.json").exists():
+            print(f"no results for {name} yet")
+            continue
+        filled = f"<!-- {name} -->\n{section()}\n<!-- /{name} -->"
+        text = re.sub(f"<!-- {name} -->.*?<!-- /{name} -->", lambda _, filled=filled: filled, text, flags=re.DOTALL)
+    page.write_text(text)
+    print(f"{np.datetime64('now')} filled in {page}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""How the algorithms are compiled: which liberties with floats are allowed, and where the machine code is kept.
+
+Allowed are reassociation, contraction, unsigned zeros and reciprocals: full speed, while infinities, NaNs and accurate
+functions keep their meaning (a fully relaxed mode broke ties differently). Machine code is cached between processes.
+Numba notices a change of the file that it compiles but not of a file that is imported from there, so the folder's name
+carries a digest of all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal, ParamSpec, TypeVar, cast
+
+import numba
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_FLOAT_LIBERTIES = {"reassoc", "contract", "nsz", "arcp"}
+
+
+def _cache_folder() -> str:
+    """A folder of the user's cache that belongs to exactly this version of the sources."""
+    digest = hashlib.sha256()
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.read_bytes())
+    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return str(root / "bestarm" / f"kernels-{digest.hexdigest()[:16]}")
+
+
+_CACHE_FOLDER = _cache_folder()
+
+
+def compiled(function: Callable[P, R]) -> Callable[P, R]:
+    """The function as machine code, compiled at its first call."""
+    return _compile(function, inline="never")
+
+
+def inlined(function: Callable[P, R]) -> Callable[P, R]:
+    """The same, written out where it is called: for the few lines that every draw passes through.
+
+    A call costs little, but counting the references to the arrays that it takes costs more than those lines.
+    """
+    return _compile(function, inline="always")
+
+
+def _compile(function: Callable[P, R], *, inline: Literal["never", "always"]) -> Callable[P, R]:
+    settings: Any = numba.config  # its names are made at run time
+    before = settings.CACHE_DIR
+    settings.CACHE_DIR = _CACHE_FOLDER
+    try:
+        made = numba.njit(cache=True, error_model="numpy", fastmath=_FLOAT_LIBERTIES, inline=inline)(function)
+    finally:
+        settings.CACHE_DIR = before
+    return cast("Callable[P, R]", made)

@@ -1,0 +1,103 @@
+"""One study's work: plays cells, keeps what is finished, shows how far it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from service.errors import InvalidValue
+from service.simulation.journal import Journal
+from service.simulation.runner import MOST_RUNS, Block, Cell, Counts, blocks_of, run_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+    from types import TracebackType
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A cell's errors at its checkpoints over so many runs."""
+
+    cell: Cell
+    runs: int
+    errors: Counts
+
+    @property
+    def final(self) -> int:
+        """Errors at the budget."""
+        return self.errors[-1]
+
+
+class Session:
+    """Plays cells into a folder; used as a context."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        runs: int,
+        seed: int,
+        jobs: int = 1,
+        cluster: str | None = None,
+        quiet: bool = False,
+    ) -> None:
+        if not 1 <= runs <= MOST_RUNS:
+            raise InvalidValue("/runs", f"The number of runs must lie between 1 and {MOST_RUNS}, not {runs}.")
+        if seed < 0:
+            raise InvalidValue("/seed", "The seed must not be negative.")
+        if jobs < 1 and jobs != -1:
+            raise InvalidValue("/jobs", "The number of jobs must be positive, or -1 for all cores.")
+        self.folder, self.runs, self.seed = folder, runs, seed
+        self._jobs, self._cluster = jobs, cluster
+        self._journal = Journal(folder)
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+        )
+        self._progress = Progress(*columns, console=Console(stderr=True), disable=quiet)
+
+    def __enter__(self) -> Session:
+        self._progress.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self._progress.stop()
+        self._journal.close()
+
+    def play(self, cells: Sequence[Cell], title: str, runs: int | None = None) -> list[Result]:
+        """The results of all cells, playing only what the folder does not hold yet."""
+        wanted = runs or self.runs
+        for cell in cells:
+            cell.refuse()
+        blocks = [block for cell in cells for block in blocks_of(cell, wanted, self.seed)]
+        missing = [block for block in blocks if self._journal.find(block) is None]
+        task = self._progress.add_task(title, total=len(blocks), completed=len(blocks) - len(missing))
+
+        def finished(block: Block, errors: Counts) -> None:
+            self._journal.add(block, errors)
+            self._progress.advance(task)
+
+        run_blocks(missing, finished, self._jobs, self._cluster)
+        return [self._result(cell, wanted) for cell in cells]
+
+    def _result(self, cell: Cell, runs: int) -> Result:
+        """The sum over the cell's blocks."""
+        totals = [0] * len(cell.checkpoints)
+        for block in blocks_of(cell, runs, self.seed):
+            for place, errors in enumerate(self._journal.find(block) or ()):
+                totals[place] += errors
+        return Result(cell, runs, tuple(totals))

@@ -1,0 +1,1 @@
+"""The paper's experiments and the ones beyond it, one file each."""

@@ -1,0 +1,100 @@
+"""Beyond the paper: weights D^(-s) with s from 1 (the paper's, the only one with a proof) to 2, against every baseline.
+
+For every environment the budgets are those at which Simple Tracking with s = 1 errs in 20, 5 and 1% of the runs, and,
+continuing the fall of log(PoE) from 5 to 1%, in 0.1%. The budgets come from a first set of runs; all policies are then
+judged on fresh ones. Where 200 arms, or the length of instance 5, would take hours, there are fewer runs (and instance 5
+stops at 5%).
+
+An arm is starved if it has less than a tenth of an equal share of the draws; counted is how often that happens to the
+best one.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from service.simulation.complexity import h1
+from service.simulation.environments import INSTANCES, REAL_WORLD, instance
+from service.simulation.runner import Cell
+from service.simulation.studies.lineup import BASELINES, able
+from service.simulation.studies.structures import all_structures
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from service.simulation.environments import Environment
+    from service.simulation.session import Result, Session
+
+NAME = "sharpness"
+LEVELS = (0.2, 0.05, 0.01)
+LAST_LEVEL = 0.001
+SIMPLE = tuple("simple_tracking" + (f":s={s:g}" if s != 1.0 else "") for s in (1.0, 1.25, 1.5, 1.75, 2.0))
+ALMOST = tuple("almost_tracking" + (f":s={s:g}" if s != 1.0 else "") for s in (1.0, 1.5, 2.0))
+STARVED_SHARPNESS = ("simple_tracking", "simple_tracking:s=1.5", "simple_tracking:s=2")
+_MANY_ARMS = 100
+_LONG = "5"
+_STEPS = 80
+
+
+def environments() -> list[Environment]:
+    """The random structures, the real-world instances and the paper's ten, the longest last."""
+    paper = sorted(INSTANCES, key=lambda name: name == _LONG)
+    return [*all_structures(), *(instance(name) for name in (*REAL_WORLD, *paper))]
+
+
+def runs_for(environment: Environment, runs: int) -> int:
+    """A quarter of the runs where a run is very long."""
+    return max(1, runs // 4) if environment.arms > _MANY_ARMS or environment.label == _LONG else runs
+
+
+def find_budgets(session: Session, environment: Environment) -> tuple[int, ...]:
+    """The draws at which Simple Tracking (s = 1) reaches the levels of error."""
+    levels = LEVELS[:2] if environment.label == _LONG else LEVELS
+    horizon = 8 * h1(environment.means) * (0.25 if environment.kind == "bernoulli" else 1.0)
+    while True:
+        step = max(1, round(max(horizon, 2.0 * _STEPS) / _STEPS))
+        points = tuple(step * k + environment.arms for k in range(1, _STEPS + 1))
+        cell = Cell(environment, "simple_tracking", points[-1], points)
+        (result,) = session.play([cell], f"budgets of {environment.label}", runs_for(environment, session.runs))
+        found = [_first_below(result, level) for level in levels]
+        if None not in found:
+            break
+        horizon *= 1.7
+    budgets = [draws for draws in found if draws is not None]
+    if len(budgets) == len(LEVELS):
+        per_nat = (budgets[2] - budgets[1]) / math.log(LEVELS[1] / LEVELS[2])
+        budgets.append(round(budgets[2] + per_nat * math.log(LEVELS[2] / LAST_LEVEL)))
+    least = 2 * environment.arms
+    return tuple(sorted({max(least, draws) for draws in budgets}))
+
+
+def _first_below(result: Result, level: float) -> int | None:
+    """The first checkpoint with at most this error."""
+    for draws, errors in zip(result.cell.checkpoints, result.errors, strict=True):
+        if errors <= level * result.runs:
+            return draws
+    return None
+
+
+def cells_of(environment: Environment, budgets: Sequence[int]) -> list[Cell]:
+    """One cell for an anytime policy, with all budgets as checkpoints; one a budget for those that need to know it."""
+    points, last = tuple(budgets), budgets[-1]
+    cells = [Cell(environment, policy, last, points) for policy in (*SIMPLE, *ALMOST)]
+    known = ("sr", "sh", "cr_a", "cr_c", "pooled")
+    cells += [Cell(environment, policy, last, points) for policy in BASELINES if policy not in known]
+    for budget in budgets:
+        cells += [Cell(environment, policy, budget, (budget,)) for policy in able(known, environment, budget)]
+    return [cell for cell in cells if able([cell.policy], environment, cell.budget)]
+
+
+def run(session: Session) -> list[Result]:
+    """All policies on all environments, then how often the best arm was starved."""
+    results: list[Result] = []
+    for environment in environments():
+        budgets = find_budgets(session, environment)
+        runs = runs_for(environment, session.runs)
+        results += session.play(cells_of(environment, budgets), f"{environment.label}, T = {budgets}", runs)
+        starved = [Cell(environment, name, budgets[-1], budgets, "starved") for name in STARVED_SHARPNESS]
+        results += session.play(starved, f"{environment.label}, starved", max(1, runs // 4))
+    return results

@@ -1,0 +1,1 @@
+"""Tests of the inference: formulas, edges, and small coverage simulations."""

@@ -1,0 +1,91 @@
+"""The studies play the service's own policies: side by side they draw the same arms as one by one."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from service.inference.intervals import confidence_intervals
+from service.inference.separation import separated
+from service.policy.almost_tracking import AlmostTracking
+from service.policy.base import Evidence
+from service.policy.simple_tracking import SimpleTracking
+from service.policy.uniform import Uniform
+
+RUNS, DRAWS, SEED = 4, 300, 3
+
+
+@pytest.fixture(scope="module")
+def benchmarks() -> dict[str, Any]:
+    """The modules of the studies, which are scripts and not a package."""
+    sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+    try:
+        return {name: importlib.import_module(f"inference_{name}") for name in ("instances", "lockstep", "coverage")}
+    finally:
+        sys.path.pop(0)
+
+
+@pytest.mark.parametrize("name", ["simple_tracking", "almost_tracking", "uniform"])
+def test_every_run_follows_the_policy_draw_for_draw(benchmarks: dict[str, Any], name: str) -> None:
+    """Before each draw the policy itself is asked, with the means and counts of that run."""
+    instance = benchmarks["instances"].instances()[0]
+    arms = len(instance.means)
+    policies: dict[str, list[Any]] = {
+        "simple_tracking": [SimpleTracking()] * RUNS,
+        "almost_tracking": [AlmostTracking(SEED * RUNS + run) for run in range(RUNS)],
+        "uniform": [Uniform()] * RUNS,
+    }
+    plans: list[Any] = [None] * RUNS
+    counts, means = np.zeros((RUNS, arms), np.int64), np.full((RUNS, arms), np.nan)
+    for state, drawn in benchmarks["lockstep"].play(instance, name, RUNS, DRAWS, SEED, as_served=True):
+        for run, policy in enumerate(policies[name]):
+            evidence = Evidence(means[run], counts[run], counts[run] == 0, np.zeros(arms))
+            choice, plans[run] = policy.choose(evidence, lambda policy=policy, seen=evidence: policy.targets(seen), plans[run])
+            assert choice.index == drawn[run]
+        counts = state.counts.copy()
+        means = np.where(counts > 0, state.means, np.nan)
+
+
+def test_the_study_separates_as_the_service_does(benchmarks: dict[str, Any]) -> None:
+    """The closest rival first and then the others, for all runs at once: the same verdicts as `separated`."""
+    verdicts = set()
+    for instance in (benchmarks["instances"].instances()[index] for index in (0, 4, 9)):
+        *_, (state, _) = benchmarks["lockstep"].play(instance, "uniform", 30, 1500, SEED)
+        arms = len(instance.means)
+        leaders = state.leaders()
+        added, active = np.zeros(arms, np.int64), np.ones(arms, np.bool_)
+        levels = benchmarks["coverage"].pair_levels(added, active, 0, 0.5)
+        shown = benchmarks["coverage"].separated_runs(state, np.arange(30), leaders, levels)
+        for run in range(30):
+            counts, means = state.counts[run], state.means[run]
+            variances = state.squares[run] / (counts - 1)
+            verdict = separated(
+                instance.reward, counts, means, variances, leader=int(leaders[run]), active=active, added=added, alpha=0.5
+            )
+            assert verdict == (run in shown)
+            verdicts.add(verdict)
+    assert verdicts == {True, False}
+
+
+@pytest.mark.parametrize("index", [0, 3, 4, 5, 9])
+def test_the_study_counts_a_miss_where_the_interval_leaves_the_mean_out(benchmarks: dict[str, Any], index: int) -> None:
+    """Asked about wrong means, which are soon left out, evidence and interval agree but for a few close calls."""
+    instance = benchmarks["instances"].instances()[index]
+    arms, levels = np.arange(400) % 10, np.full(400, 0.05)
+    counted, left_out = [], []
+    for step, (state, _) in enumerate(benchmarks["lockstep"].play(instance, "uniform", 400, 1500, SEED)):
+        if step % 50 == 49:
+            sample = state.samples(np.arange(400), arms)
+            variances = sample.squares / np.maximum(sample.counts - 1.0, 1.0)
+            moments = (sample.counts.astype(np.int64), sample.means, variances)
+            lower, upper = confidence_intervals(instance.reward, *moments, levels)
+            for wrong in (0.6 * instance.means[arms], 1.0 - 0.6 * (1.0 - instance.means[arms])):
+                counted.append(benchmarks["coverage"].misses(instance, sample, wrong, levels))
+                left_out.append((wrong < lower) | (wrong > upper))
+    assert 1000 < np.sum(left_out) < 23_000
+    assert np.sum(np.array(counted) != np.array(left_out)) <= 40

@@ -1,0 +1,142 @@
+"""Separation: the leader against every other active arm."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.domain import RewardSpec
+from service.inference import binary, real
+from service.inference import bounded as bounded_rewards
+from service.inference.levels import pair_levels
+from service.inference.pairs import evidence_ceiling, independent_product_goal
+from service.inference.samples import Samples
+from service.inference.separation import separated
+from tests.inference.arms import BINARY, REAL, Arms, arms_of, bounded, rewards_between, unhurried
+
+KINDS = [BINARY, bounded(), REAL]
+MIXED = [0.0, 1.0, 1.0, 1.0]
+
+
+def is_separated(
+    reward: RewardSpec, arms: Arms, leader: int | None, active: list[bool] | None = None, alpha: float = 0.05
+) -> bool:
+    """With the first arms only, all active unless said."""
+    count = len(arms.counts)
+    switched_on = np.array(active if active is not None else [True] * count)
+    return separated(reward, *arms, leader=leader, active=switched_on, added=np.zeros(count, np.int64), alpha=alpha)
+
+
+def clear_winner(times: int = 300) -> Arms:
+    """The last of three arms wins three rewards of four, the others one."""
+    return arms_of([1.0, 0.0, 0.0, 0.0] * times, [0.0, 0.0, 0.0, 1.0] * times, MIXED * times)
+
+
+@pytest.mark.parametrize("reward", KINDS)
+def test_a_clear_winner_is_separated_and_a_narrow_one_is_not(reward: RewardSpec) -> None:
+    """Many rewards and a wide gap suffice, few rewards do not."""
+    assert is_separated(reward, clear_winner(), 2)
+    assert not is_separated(reward, clear_winner(3), 2)
+
+
+@pytest.mark.parametrize("kind", ["binary", "bounded", "real"])
+def test_where_smaller_is_better_the_smallest_mean_wins(kind: str) -> None:
+    """The mirrored experiment is separated alike."""
+    reward = RewardSpec(kind, "minimize", 0.0, 1.0)  # type: ignore[arg-type]  # parametrised over the kinds
+    arms = arms_of(MIXED * 300, MIXED * 300, [1.0, 0.0, 0.0, 0.0] * 300)
+    assert is_separated(reward, arms, 2)
+    assert not is_separated(reward, arms, 0)
+
+
+@pytest.mark.parametrize("reward", KINDS)
+def test_fewer_than_two_active_arms_are_never_separated(reward: RewardSpec) -> None:
+    """There is nothing to be better than."""
+    assert not is_separated(reward, clear_winner(), 2, [False, False, True])
+    assert not is_separated(reward, arms_of([1.0, 0.0] * 500), 0)
+
+
+@pytest.mark.parametrize("reward", KINDS)
+def test_without_data_or_leader_nothing_is_separated(reward: RewardSpec) -> None:
+    """No rewards, a rival without rewards, one reward each, no leader, a disabled leader."""
+    assert not is_separated(reward, arms_of([], []), None)
+    assert not is_separated(reward, arms_of([1.0] * 500, []), 0)
+    assert not is_separated(reward, arms_of([1.0], [0.0]), 0)
+    assert not is_separated(reward, clear_winner(), 2, [True, True, False])
+
+
+@pytest.mark.parametrize("reward", KINDS)
+def test_a_disabled_arm_need_not_be_beaten(reward: RewardSpec) -> None:
+    """The promise is about the active arms."""
+    arms = arms_of([1.0, 0.0, 0.0, 0.0] * 300, MIXED * 300, MIXED * 300)
+    assert not is_separated(reward, arms, 2)
+    assert is_separated(reward, arms, 2, [True, False, True])
+
+
+def test_equal_real_rewards_are_no_evidence() -> None:
+    """An arm of all zeros has no scale to judge by; the others are as they are."""
+    assert not is_separated(REAL, arms_of([0.0] * 1000, MIXED * 300), 1)
+    assert not is_separated(REAL, arms_of([0.0] * 1000, [1.0] * 1000), 1)
+
+
+def test_the_level_is_the_leaders_share_and_later_rivals_cost_more() -> None:
+    """An arm added later has a smaller level, so beating it takes more."""
+    levels = pair_levels(np.array([0, 0, 1]), np.ones(3, np.bool_), 0, 0.05)
+    assert levels.tolist() == pytest.approx([0.0225 * 0.81, 0.0225 * 0.81, 0.0225 * 0.05])
+    one_disabled = pair_levels(np.array([0, 0, 1]), np.array([True, False, True]), 0, 0.05)
+    assert one_disabled[2] == levels[2]
+    assert one_disabled[0] == pytest.approx(0.0225 * 0.9 * 0.05)
+
+
+@unhurried
+@given(first=rewards_between(-5.0, 5.0), second=rewards_between(-5.0, 5.0), alpha=st.floats(0.01, 0.5))
+def test_separation_agrees_with_a_fine_grid_of_common_means(first: list[float], second: list[float], alpha: float) -> None:
+    """If it says yes, no common mean on a fine grid has less evidence against it than asked."""
+    arms = arms_of([*first, *first, *first], second)
+    leader = 0 if arms.counts[1] == 0 or (arms.counts[0] and arms.means[0] > arms.means[1]) else 1
+    if is_separated(REAL, arms, leader, alpha=alpha):
+        samples = Samples.of(*arms)
+        grid = np.linspace(samples.means.min(), samples.means.max(), 2001)
+        evidence = sum(real.log_evidence(samples.pick(np.array([arm])), grid) for arm in (0, 1))
+        goal = independent_product_goal(np.array([-np.log(0.9 * alpha / 2 * 0.81)]))[0]
+        assert np.min(evidence) >= goal - 1e-9
+
+
+def test_the_pooled_share_is_the_least_favourable_common_mean() -> None:
+    """For binary rewards the minimum is known; a grid finds nothing lower."""
+    high, low = (Samples(np.array([50.0]), np.array([share]), np.zeros(1)) for share in (0.7, 0.4))
+    grid = np.linspace(0.4, 0.7, 999)
+    on_grid = binary.log_evidence(high, grid) + binary.log_evidence(low, grid)
+    assert binary.log_pair_evidence(high, low)[0] == pytest.approx(on_grid.min(), abs=1e-4)
+    assert binary.log_pair_evidence(high, low)[0] <= on_grid.min() + 1e-12
+
+
+def test_the_goal_for_a_product_of_independent_evidence_solves_its_equation() -> None:
+    """(1 + log z)/z = alpha."""
+    goals = -np.log(np.array([0.05, 1e-6, 1e-12]))
+    log_z = independent_product_goal(goals)
+    np.testing.assert_allclose((1 + log_z) * np.exp(-log_z), np.exp(-goals), rtol=1e-9)
+
+
+@unhurried
+@given(
+    counts=st.tuples(st.integers(2, 10**6), st.integers(2, 10**6)),
+    means=st.tuples(st.floats(0.01, 0.99), st.floats(0.01, 0.99)),
+    spreads=st.tuples(st.floats(0.001, 1.0), st.floats(0.001, 1.0)),
+)
+def test_the_cheap_first_look_never_rules_out_a_pair_that_could_be_shown(
+    counts: tuple[int, int], means: tuple[float, float], spreads: tuple[float, float]
+) -> None:
+    """The least evidence on a grid of common means does not exceed the ceiling, for real and for bounded rewards."""
+    low, high = (
+        Samples(np.array([float(count)]), np.array([mean]), np.array([count * spread * mean * (1 - mean)]))
+        for mean, count, spread in sorted(zip(means, counts, spreads, strict=True))
+    )
+    grid = np.linspace(low.means[0], high.means[0], 4001)
+    ceiling = evidence_ceiling(high, low)[0] * 1.001 + 1e-6
+    assert np.min(real.log_evidence(high, grid) + real.log_evidence(low, grid)) <= ceiling
+    bets = bounded_rewards.BETS[:, None]
+    above = bounded_rewards.log_wealth(high, bets, grid)
+    below = bounded_rewards.log_wealth(bounded_rewards.mirrored(low), bets, 1.0 - grid)
+    assert np.min(above + below) <= ceiling

@@ -1,0 +1,1 @@
+"""Live traffic: late, lost, repeated and corrected rewards, changing arms, replay."""

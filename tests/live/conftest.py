@@ -1,0 +1,34 @@
+"""A service of two workers that sweeps often, shared by the tests of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from tests.conftest import NewDatabase
+from tests.live.workers import Workers
+from tests.support.server import Server
+
+
+@pytest.fixture(scope="package")
+def live(new_database: NewDatabase) -> Iterator[Server]:
+    """The running service."""
+    with Server(new_database(), workers=2, BESTARM_SWEEP_SECONDS="0.1") as running:
+        yield running
+
+
+@pytest.fixture(scope="package")
+def http(live: Server) -> Iterator[httpx.Client]:
+    """A client of it."""
+    with live.client() as client:
+        yield client
+
+
+@pytest.fixture
+def workers(database_url: str) -> Iterator[Workers]:
+    """Two workers in this process, on a database of their own."""
+    running = Workers(database_url)
+    yield running
+    running.close()

@@ -1,0 +1,1 @@
+"""The policies: pure functions of the evidence."""

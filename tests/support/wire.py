@@ -1,0 +1,61 @@
+"""A small, fast HTTP client for tests that send thousands of requests: one connection, JSON in and out."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from typing import Any, NamedTuple, Self
+from urllib.parse import urlsplit
+
+
+class Reply(NamedTuple):
+    """What came back."""
+
+    status: int
+    headers: http.client.HTTPMessage
+    body: Any
+
+
+class Wire:
+    """A keep-alive connection to a service."""
+
+    def __init__(self, url: str) -> None:
+        self._connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
+
+    def send(self, method: str, path: str, body: object = None, **headers: str) -> Reply:
+        """One request and its answer."""
+        content = None if body is None else json.dumps(body)
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        self._connection.request(method, path, content, {"content-type": "application/json"} | given)
+        answer = self._connection.getresponse()
+        read = answer.read()
+        return Reply(answer.status, answer.headers, json.loads(read) if read else None)
+
+    def create(self, key: str, **settings: Any) -> Any:  # noqa: ANN401 - any JSON
+        """A new experiment."""
+        reply = self.send("POST", "/v1/experiments", {"key": key} | settings)
+        assert reply.status == 201, reply
+        return reply.body
+
+    def ask(self, key: str, unit: str | None = None, **headers: str) -> Any:  # noqa: ANN401 - any JSON
+        """One assignment."""
+        reply = self.send("POST", f"/v1/experiments/{key}/assignments", {} if unit is None else {"unit": unit}, **headers)
+        assert reply.status in (200, 201), reply
+        return reply.body
+
+    def tell(self, key: str, assignment: str, reward: float) -> Any:  # noqa: ANN401 - any JSON
+        """One reward."""
+        reply = self.send("POST", f"/v1/experiments/{key}/assignments/{assignment}/reward", {"reward": reward})
+        assert reply.status == 200, reply
+        return reply.body
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+
+def arms(number: int) -> list[dict[str, Any]]:
+    """So many arms, named by their positions."""
+    return [{"key": f"arm-{position}", "value": position} for position in range(number)]
