@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from service.application import history, recommending
+from service.application import history
 from service.storage import looking
 
 if TYPE_CHECKING:
     from service.application.context import Context
-    from service.application.recommending import Recommendation
 
 PAGE = 20
 _SPARKLINE_POINTS = 40
@@ -41,11 +40,6 @@ async def find(context: Context, wanted: Wanted) -> Found:
             connection, text=wanted.text, status=wanted.status, skip=(wanted.page - 1) * PAGE, limit=PAGE
         )
     return Found(page, counts)
-
-
-async def at_a_glance(context: Context, key: str) -> Recommendation:
-    """How one experiment stands."""
-    return await recommending.current(context, key)
 
 
 async def leaders_share(context: Context, key: str) -> tuple[int, list[float]]:

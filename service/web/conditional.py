@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastapi import Response
 
 from service import __version__
-from service.application import recommending
+from service.application import sharing
 from service.application.context import Context
-from service.application.kept import Made
+from service.application.kept import Made, made_bytes
 from service.web import views
 
 
@@ -29,19 +29,19 @@ def not_modified(etag: str) -> Response:
     return Response(status_code=304, headers={"ETag": etag, "Cache-Control": "no-cache"})
 
 
-def versioned(made: Made, if_none_match: str | None, media_type: str = "application/json") -> Response:
+def versioned(made: Made[bytes], if_none_match: str | None, media_type: str = "application/json") -> Response:
     """The body with its ETag, or 304."""
     etag = etag_of(made.version)
     if matches(if_none_match, etag):
         return not_modified(etag)
-    return Response(made.body, headers={"ETag": etag, "Cache-Control": "no-cache"}, media_type=media_type)
+    return Response(made.content, headers={"ETag": etag, "Cache-Control": "no-cache"}, media_type=media_type)
 
 
-async def recommendation(context: Context, key: str, version: int) -> Made:
-    """The recommendation as JSON, of this version or a newer one, computed once for all who look."""
+async def recommendation(context: Context, key: str, version: int) -> Made[bytes]:
+    """The recommendation as JSON, of this version or a newer one, computed and written once for all who look."""
 
-    async def make() -> Made:
-        found = await recommending.current(context, key)
-        return Made(found.progress.version, views.encode(views.recommendation_view(found)))
+    async def make() -> Made[bytes]:
+        found = await sharing.recommendation(context, key, version)
+        return made_bytes(found.progress.version, views.encode(views.recommendation_view(found)))
 
     return await context.kept.at_least(("recommendation", key), version, make)

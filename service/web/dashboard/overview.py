@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import msgspec
 from fastapi import APIRouter, Header, Query, Response
 
-from service.application import overview
+from service.application import overview, sharing
 from service.application.context import Context
-from service.application.kept import Made
+from service.application.kept import Made, made_bytes
 from service.domain import ExperimentStatus
 from service.web import conditional, views
 from service.web.requests import ContextOf
@@ -34,14 +34,14 @@ async def list_at_a_glance(
     """One page of the list with what people look for first."""
     wanted = overview.Wanted(text, status, page)
 
-    async def make() -> Made:
-        return Made(0, await _render(context, wanted))
+    async def make() -> Made[bytes]:
+        return made_bytes(0, await _render(context, wanted))
 
     made = await context.kept.within(("overview", wanted), _FRESH_SECONDS, make)
-    etag = f'"{hashlib.blake2b(made.body, digest_size=12).hexdigest()}"'
+    etag = f'"{hashlib.blake2b(made.content, digest_size=12).hexdigest()}"'
     if conditional.matches(if_none_match, etag):
         return conditional.not_modified(etag)
-    return Response(made.body, headers={"ETag": etag, "Cache-Control": "no-cache"}, media_type="application/json")
+    return Response(made.content, headers={"ETag": etag, "Cache-Control": "no-cache"}, media_type="application/json")
 
 
 async def _render(context: Context, wanted: overview.Wanted) -> bytes:
@@ -53,8 +53,8 @@ async def _render(context: Context, wanted: overview.Wanted) -> bytes:
 
 
 async def _row(context: Context, key: str, version: int) -> dict[str, Any]:
-    async def make() -> Made:
-        standing = await overview.at_a_glance(context, key)
+    async def make() -> Made[bytes]:
+        standing = await sharing.recommendation(context, key, version)
         leader = standing.concluded_arm or standing.best
         experiment = standing.progress.experiment
         shown = {
@@ -72,15 +72,15 @@ async def _row(context: Context, key: str, version: int) -> dict[str, Any]:
             "created_at": views.time_text(experiment.created_at),
             "version": standing.progress.version,
         }
-        return Made(standing.progress.version, views.encode(shown))
+        return made_bytes(standing.progress.version, views.encode(shown))
 
-    async def draw() -> Made:
+    async def draw() -> Made[bytes]:
         seen, shares = await overview.leaders_share(context, key)
-        return Made(seen, views.encode([round(share, 4) for share in shares]))
+        return made_bytes(seen, views.encode([round(share, 4) for share in shares]))
 
     row = await context.kept.at_least(("overview row", key), version, make)
     line = context.kept.newest(("sparkline", key))
     if line is None or (line.version < version and line.age > _SPARKLINE_SECONDS):
         line = await context.kept.at_least(("sparkline", key), version, draw)
-    shown: dict[str, Any] = json.loads(row.body)
-    return shown | {"sparkline": msgspec.Raw(line.body)}
+    shown: dict[str, Any] = json.loads(row.content)
+    return shown | {"sparkline": msgspec.Raw(line.content)}

@@ -7,12 +7,13 @@ from typing import Annotated, Literal, TypeAlias
 
 from fastapi import APIRouter, Header, Query, Response
 
-from service.application import history, recommending
-from service.application.context import Context
-from service.application.kept import Made
+from service.application import sharing
+from service.application.history import Course
+from service.application.kept import Made, made_bytes
+from service.application.recommending import Recommendation
 from service.web import conditional
 from service.web.body import StrictRoute
-from service.web.charts import draw_certainty, draw_means, draw_traffic, look_for
+from service.web.charts import Look, draw_certainty, draw_means, draw_traffic, look_for
 from service.web.charts.style import SizeName, ThemeName
 from service.web.problems import documented
 from service.web.requests import ContextOf
@@ -20,7 +21,6 @@ from service.web.requests import ContextOf
 router = APIRouter(prefix="/v1/experiments/{key}", tags=["recommendation"], route_class=StrictRoute)
 ChartName: TypeAlias = Literal["means", "traffic", "certainty"]
 _MEDIA_TYPE = "image/svg+xml"
-_POINTS = 200
 # Whoever does not say which version they know of may get a picture this old: a busy experiment is not drawn for each viewer.
 _FRESH_SECONDS = 1.0
 
@@ -53,8 +53,12 @@ async def get_chart(
         if conditional.matches(if_none_match, etag):
             return conditional.not_modified(etag)
 
-        async def make() -> Made:
-            return await _draw(context, key, chart, theme, size)
+        async def make() -> Made[bytes]:
+            look = look_for(theme, size)
+            recommendation = await sharing.recommendation(context, key, current)
+            course = None if chart == "means" else await sharing.course(context, key, current)
+            picture = await asyncio.to_thread(_draw, chart, look, recommendation, course)
+            return made_bytes(recommendation.progress.version, picture)
 
         made = await context.kept.at_least(subject, current, make)
     answer = conditional.versioned(made, if_none_match, _MEDIA_TYPE)
@@ -63,14 +67,8 @@ async def get_chart(
     return answer
 
 
-async def _draw(context: Context, key: str, chart: ChartName, theme: ThemeName, size: SizeName) -> Made:
-    """Read what it shows and draw it, away from the event loop."""
-    look = look_for(theme, size)
-    recommendation = await recommending.current(context, key)
-    if chart == "means":
-        body = await asyncio.to_thread(draw_means, look, recommendation)
-    else:
-        course = await history.course(context, key, _POINTS)
-        draw = draw_traffic if chart == "traffic" else draw_certainty
-        body = await asyncio.to_thread(draw, look, recommendation, course)
-    return Made(recommendation.progress.version, body)
+def _draw(chart: ChartName, look: Look, recommendation: Recommendation, course: Course | None) -> bytes:
+    if course is None:
+        return draw_means(look, recommendation)
+    draw = draw_traffic if chart == "traffic" else draw_certainty
+    return draw(look, recommendation, course)

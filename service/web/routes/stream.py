@@ -47,6 +47,6 @@ async def _events(context: Context, key: str, version: int) -> AsyncIterator[byt
                 elif newest > sent:  # what was sent last may have been newer than what was asked for
                     made = await conditional.recommendation(context, key, newest)
                     sent = made.version
-                    yield b"id: %d\ndata: %b\n\n" % (made.version, made.body)
+                    yield b"id: %d\ndata: %b\n\n" % (made.version, made.content)
     except BestArmError:
         return  # the viewer comes back and is told why it cannot watch
