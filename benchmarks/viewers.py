@@ -57,9 +57,9 @@ class Service:
         }
         subprocess.run([sys.executable, "-m", "service", "migrate"], env=environment, check=True, capture_output=True)
         command = [sys.executable, "-m", "uvicorn", "viewers:app", "--factory", "--port", str(self.port), "--no-access-log"]
-        self.process = subprocess.Popen(
+        self.process = subprocess.Popen(  # noqa: S603 - our own program
             [*command, "--log-level", "warning", "--timeout-graceful-shutdown", "20"], env=environment
-        )  # noqa: S603
+        )
 
     def cpu_seconds(self) -> float:
         """Processor time so far."""
@@ -189,7 +189,7 @@ async def study_streams(service: Service, viewers: int, seconds: float) -> dict[
     seen: list[list[tuple[float, int]]] = [[] for _ in range(viewers)]
     tasks = [asyncio.create_task(watch(service.port, events, reads=True)) for events in seen]
     sleepers = [asyncio.create_task(watch(service.port, [], reads=False)) for _ in range(max(1, viewers // 50))]
-    while not all(seen):
+    while not all(seen):  # noqa: ASYNC110 - a benchmark may poll its own lists
         await asyncio.sleep(0.1)
     changes: list[tuple[float, int]] = []
     memory: list[float] = []

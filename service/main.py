@@ -18,6 +18,7 @@ from service.storage.database import Database
 from service.web import problems
 from service.web.dashboard import overview, pages
 from service.web.front import HotRoutes
+from service.web.polls import Polls
 from service.web.request_id import RequestIdMiddleware, current_request_id
 from service.web.routes import assignments, charts, experiments, operations, recommendation, rewards, stream
 from service.web.same_origin import SameOriginMiddleware
@@ -67,6 +68,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     pages.install(app)
     app.add_middleware(SameOriginMiddleware)
     app.add_middleware(RequestIdMiddleware)
+    app.add_middleware(Polls, state=app.state)
     return app
 
 

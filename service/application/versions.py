@@ -10,7 +10,6 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from service.errors import ExperimentNotFound
-from service.storage import looking
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -40,8 +39,7 @@ class Versions:
 
     async def of(self, keys: Collection[str]) -> dict[str, int]:
         """The versions of many at once; unknown keys are left out."""
-        async with self._database.reading() as connection:
-            return await looking.versions_of(connection, keys)
+        return await self._database.glances.versions_of(keys)
 
     async def _serve(self) -> None:
         while self._waiting:

@@ -1,4 +1,4 @@
-"""The few statements behind pages that many people watch: versions, and a page of the list."""
+"""A page of the list, found by text and status."""
 
 from __future__ import annotations
 
@@ -9,15 +9,7 @@ from sqlalchemy import ColumnElement, func, or_, select
 from service.storage.tables import experiments
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from sqlalchemy.ext.asyncio import AsyncConnection
-
-
-async def versions_of(connection: AsyncConnection, keys: Collection[str]) -> dict[str, int]:
-    """The versions of the experiments that exist among these, in one statement."""
-    wanted = select(experiments.c.key, experiments.c.version).where(experiments.c.key.in_(keys))
-    return {key: int(version) for key, version in await connection.execute(wanted)}
 
 
 def _matching(text: str) -> list[ColumnElement[bool]]:
