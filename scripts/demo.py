@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 _TICK_SECONDS = 0.25
-_START_SECONDS = 30
+_START_SECONDS = 120
 _SILENT_SECONDS = 20
 
 

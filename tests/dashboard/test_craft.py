@@ -46,7 +46,8 @@ def test_axe_finds_nothing(browser: Browser, dashboard: Server, where: str, *, s
         page = screen.new_page()
         page.goto(where)
         page.wait_for_selector("main h1")
-        page.wait_for_function("[...document.images].every((image) => image.complete)")
+        if where == "/experiments/rich":
+            page.locator(".chart img").nth(2).wait_for()
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "wider than the screen"
         found = Axe().run(page)
         assert not found.response["violations"], found.generate_report()

@@ -35,7 +35,7 @@ def draw_means(look: Look, recommendation: Recommendation) -> bytes:
     if not shown:
         return frame.say("No rewards yet")
 
-    label_width = min(max(len(one.arm.name or one.arm.key) for one in shown) * 7 + 28, look.width * 0.34)
+    label_width = min(max(len(one.arm.name or one.arm.key) for one in shown) * 7.6 + 32, look.width * 0.34)
     ends = [bound for one in shown for bound in (one.interval or ()) if bound is not None]
     low, high = padded([*ends, *(one.mean or 0.0 for one in shown)])
     if recommendation.progress.experiment.reward.kind == "binary":

@@ -60,7 +60,7 @@ function build() {
   const name = h("h1", { tabindex: "-1" });
   const pill = status(now.recommendation.status);
   const description = h("p", { class: "description" });
-  const headline = h("p", { class: "headline" });
+  const headline = h("p", { class: "headline" }, h("span"), h("span", { class: "rest" }));
   const meter = certaintyMeter();
   const figure = (label, ...content) => h("div", {}, h("dt", {}, label), h("dd", {}, content));
   const [draws, observations, pending, gap] = Array.from({ length: 4 }, () => h("span", { class: "number" }));
@@ -94,7 +94,7 @@ function build() {
     ),
     arms.element,
     h("section", { class: "charts", "aria-label": "Charts over time" }, pictures.traffic, pictures.certainty),
-    h("div", { class: "charts" }, pictures.means, h("div", { class: "stack" }, facts.element, log.element)),
+    h("div", { class: "charts" }, h("div", { class: "stack" }, pictures.means, log.element), h("div", { class: "stack" }, facts.element)),
   );
   return { name, pill, description, headline, meter, draws, observations, pending, gap, asOf, drift, assumptions, steps, arms, pictures, log, facts };
 }
@@ -108,7 +108,9 @@ function show() {
   }
   setStatus(view.pill, recommendation.status);
   view.steps.show(recommendation.status);
-  say(view.headline, recommendation.summary);
+  const end = endOfVerdict(recommendation.summary);
+  say(view.headline.firstChild, recommendation.summary.slice(0, end));
+  say(view.headline.lastChild, recommendation.summary.slice(end));
   view.meter.show(recommendation);
   say(view.gap, recommendation.gap === null ? "–" : lead(recommendation.gap));
   say(view.draws, format.count(recommendation.draws));
@@ -122,6 +124,12 @@ function show() {
   if (list.textContent !== recommendation.assumes.join("")) replace(list, recommendation.assumes.map((words) => h("li", {}, words)));
   view.arms.show(recommendation);
   view.pictures.show(recommendation.version);
+}
+
+/** The sentence begins with the verdict and goes on with what qualifies it: large first, then smaller. */
+function endOfVerdict(sentence) {
+  const ends = [", but ", "; ", " ("].map((mark) => sentence.indexOf(mark, 12)).filter((place) => place > 0);
+  return Math.min(sentence.length, ...ends);
 }
 
 const lead = (gap) => (now.experiment.reward.kind === "binary" ? `${(gap * 100).toFixed(1)} points` : format.number(gap));
