@@ -9,7 +9,7 @@ from msgspec import structs
 from sqlalchemy import Table, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from service.errors import ExperimentExists
+from service.errors import ExperimentExists, IdempotencyKeyReused
 from service.storage import records
 from service.storage.tables import arms, events, experiments, replies
 
@@ -40,7 +40,10 @@ async def insert_experiment(
     await connection.execute(insert(events), _by_column(events, [records.event_row(experiment_id, created)]))
     answer = reply(stored)
     if answer:
-        await connection.execute(insert(replies), _by_column(replies, [records.reply_row(0, answer)]))
+        try:
+            await connection.execute(insert(replies), _by_column(replies, [records.reply_row(0, answer)]))
+        except IntegrityError as taken:  # by a request for another experiment that ran at the same time
+            raise IdempotencyKeyReused("This Idempotency-Key was used before with another body.") from taken
     return stored
 
 

@@ -127,7 +127,7 @@ async def write(group: Group, changed: Iterable[Changes]) -> None:
         return [(one.progress.experiment.id, item) for one in changed for item in getattr(one, name)]
 
     add(_INSERT_EVENTS, [records.event_row(e, event) for e, event in of_each("events")])
-    add(_DRAW, [records.drawn_row(e, drawn) for e, drawn in of_each("drawn")])
+    add(DRAW, [records.drawn_row(e, drawn) for e, drawn in of_each("drawn")])
     add(_MOVE, [records.assignment_move_row(e, moved) for e, moved in of_each("moved")])
     add(_INSERT_BATCHES, [records.batch_row(e, batch) for e, batch in of_each("batches")])
     add(_INSERT_OBSERVATIONS, [records.observation_row(e, named) for e, named in of_each("observations")])
@@ -179,7 +179,7 @@ _EVENT = query_by(events, ["bigint", "bigint"], "t.experiment_id = w.a AND t.seq
 
 _INSERT_EVENTS = insert_into(events)
 # A draw is an event and an assignment, both made of the same facts.
-_DRAW = insert_into_both(
+DRAW = insert_into_both(
     records.DRAWN,
     (
         events,

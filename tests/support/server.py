@@ -30,6 +30,7 @@ class Server:
 
     def __init__(self, database_url: str, *, workers: int = 1, port: int | None = None, **environment: str) -> None:
         self.database_url = database_url
+        self.database_url = database_url
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = Path(tempfile.mkdtemp(prefix="bestarm-")) / "log"

@@ -1,0 +1,69 @@
+"""Load on loopback by wrk, and what it saw; pgbench for the floors in the database."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+_LUA = Path(__file__).parent / "lua"
+_UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One run of the load generator."""
+
+    per_second: float
+    p50_ms: float
+    p99_ms: float
+    requests: int
+    refused: int
+    """Answers other than 2xx and 3xx, and socket errors."""
+
+
+def wrk(url: str, script: str | None, *arguments: str, connections: int, seconds: float, headers: tuple[str, ...] = ()) -> Seen:
+    """Load a URL; bounded in time and connections."""
+    if shutil.which("wrk") is None:
+        raise SystemExit("This needs wrk: run it through make, which installs it.")
+    command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "--timeout", "30s"]
+    for header in headers:
+        command += ["-H", header]
+    if script:
+        command += ["-s", str(_LUA / script)]
+    done = subprocess.run([*command, url, "--", *arguments], capture_output=True, text=True, check=True)
+    return _read(done.stdout)
+
+
+def _read(text: str) -> Seen:
+    def milliseconds(percent: str) -> float:
+        found = re.search(rf"{percent}%\s+([\d.]+)(us|ms|s|m)", text)
+        return float(found[1]) * _UNITS[found[2]] if found else float("nan")
+
+    def number(pattern: str) -> float:
+        found = re.search(pattern, text)
+        return float(found[1]) if found else 0.0
+
+    sockets = re.search(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", text)
+    return Seen(
+        per_second=number(r"Requests/sec:\s+([\d.]+)"),
+        p50_ms=milliseconds("50"),
+        p99_ms=milliseconds("99"),
+        requests=int(number(r"(\d+) requests in")),
+        refused=int(number(r"Non-2xx or 3xx responses: (\d+)")) + sum(map(int, sockets.groups() if sockets else ())),
+    )
+
+
+def pgbench(binaries: Path, socket: Path, database: str, script: Path, *, clients: int, seconds: float, experiments: int) -> Seen:
+    """The transaction of a script, again and again, by so many clients."""
+    command = [
+        binaries / "pgbench", "-n", "-M", "prepared", "-f", script, "-D", f"experiments={experiments}",
+        "-c", str(clients), "-j", "2", "-T", str(max(1, round(seconds))), "-h", socket, "-U", "bestarm", database,
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    rate = re.search(r"tps = ([\d.]+)", done.stdout)
+    latency = re.search(r"latency average = ([\d.]+) ms", done.stdout)
+    per_second, mean = float(rate[1]) if rate else 0.0, float(latency[1]) if latency else float("nan")
+    return Seen(per_second, mean, float("nan"), round(per_second * seconds), 0)
