@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -21,6 +21,7 @@ from service.errors import BestArmError, InvalidValue
 from service.simulation.environments import KINDS, Environment, Kind, instance, of_means
 
 if TYPE_CHECKING:
+    from service.simulation.planning import Answer
     from service.simulation.session import Session
 
 STUDIES = ("minimax-rates", "real-world", "budgets", "short-horizon", "sharpness")
@@ -76,9 +77,10 @@ def _numbers(text: str) -> list[float]:
 
 
 def _kind(text: str) -> Kind:
-    if text not in KINDS:
-        raise InvalidValue("/kind", f"There are no {text!r} rewards. Kinds: {', '.join(KINDS)}.")
-    return cast("Kind", text)
+    for kind in KINDS:
+        if kind == text:
+            return kind
+    raise InvalidValue("/kind", f"There are no {text!r} rewards. Kinds: {', '.join(KINDS)}.")
 
 
 def _environment(name: str | None, means: str | None, kind: str) -> Environment:
@@ -175,9 +177,8 @@ def plan(
         _show_plan(answers, error, out)
 
 
-def _show_plan(answers: list[Any], error: float, out: Path) -> None:
+def _show_plan(answers: list[Answer], error: float, out: Path) -> None:
     """The plan on the screen."""
-    table = Table("policy", f"draws to {error:g} error", "surely (95%)", "beyond any horizon tried" if False else "")
     table = Table("policy", f"draws until the error is {error:g}", "surely (95%)")
     for answer in answers:
         draws, surely = (f"{n:,}" if n else "more than simulated" for n in (answer.draws, answer.surely))
@@ -187,7 +188,7 @@ def _show_plan(answers: list[Any], error: float, out: Path) -> None:
     console.print(f"Written to {out}")
 
 
-def _reproduce(study: str, runs: int, jobs: int, out: Path, seed: int, cluster: str | None) -> None:
+def _reproduce(study: str, *, runs: int, jobs: int, out: Path, seed: int, cluster: str | None) -> None:
     """One study into its own folder."""
     folder = out / study
     with _session(folder, runs, seed, jobs, cluster) as session:
@@ -213,7 +214,7 @@ def _study_command(study: str, default_runs: int) -> Callable[..., None]:
         with clear_failures():
             for name in STUDIES if study == "all" else (study,):
                 wanted = min(runs, _SHARPNESS_RUNS) if name == "sharpness" else runs
-                _reproduce(name, wanted, jobs, out, seed, cluster)
+                _reproduce(name, runs=wanted, jobs=jobs, out=out, seed=seed, cluster=cluster)
 
     return command
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
 from rich.progress import (
@@ -70,7 +70,7 @@ class Session:
         )
         self._progress = Progress(*columns, console=Console(stderr=True), disable=quiet)
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> Self:
         self._progress.start()
         return self
 
