@@ -176,8 +176,8 @@ def _curves(heading: str, note: str) -> Callable[[Summary, str], str]:
 
 _real_world = _curves(
     "Real-world instances",
-    """The paper shows figures without numbers: both tracking policies lowest, except that CR is comparable on MovieLens and poor on
-Open Bandit. Over time as in the paper: SH, DSH and DSR recommend the winner of their latest finished round or epoch.""",
+    """The paper shows figures without numbers: both tracking policies lowest, except that CR is comparable on MovieLens and poor
+on Open Bandit. Over time as in the paper: SH, DSH and DSR recommend the winner of their latest finished round or epoch.""",
 )
 _short_horizon = _curves(
     "T = 1,000, CR with theta0 = 1/olog K",

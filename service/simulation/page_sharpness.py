@@ -9,12 +9,12 @@ from service.simulation.studies.sharpness import ALMOST, SIMPLE
 _SHOWN = ("best baseline", "sr", "cr_a", "ts_tc", "uniform")
 
 
-_ABOUT = """`{command}` ({runs:,} runs, a quarter of them for K = 200 and instance 5; seed {seed}; {environments} environments).
+_ABOUT = """`{command}` ({runs:,} runs, a quarter of them for K = 200 and instance 5; {environments} environments).
 Weights D^(-s); s = 1 is the paper's and the only one with a proof. Budgets are those at which Simple Tracking with s = 1 errs in
 20, 5, 1 and (extrapolated) 0.1% of the runs.
 """
-_RATIOS = """A ratio below 1 is fewer errors; in brackets how often it is significantly better : worse (two-sided 1%, so about one in
-a hundred either way by chance), of how many.
+_RATIOS = """A ratio below 1 is fewer errors; in brackets how often it is significantly better : worse (two-sided 1%, so about one
+in a hundred either way by chance), of how many.
 """
 _BEST = """"Best baseline" is the one with the fewest errors in hindsight, another one each time.
 """

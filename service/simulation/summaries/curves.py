@@ -44,7 +44,7 @@ def draw_grid(folder: Path, results: Sequence[Result], name: str, title: str) ->
     """One figure with a small panel for every environment."""
     panels = []
     for label, group in by_instance(results).items():
-        rows = [
+        rows: list[dict[str, Any]] = [
             {"policy": contender(r.cell.policy).title, "draws": draws, "poe": errors / r.runs}
             for r in group
             for draws, errors in zip(r.cell.checkpoints, r.errors, strict=True)
