@@ -179,10 +179,11 @@ def plan(
 
 def _show_plan(answers: list[Answer], error: float, out: Path) -> None:
     """The plan on the screen."""
-    table = Table("policy", f"draws until the error is {error:g}", "surely (95%)")
+    table = Table("policy", f"draws until the error is {error:g}", "surely (95%)", "runs")
     for answer in answers:
-        draws, surely = (f"{n:,}" if n else "more than simulated" for n in (answer.draws, answer.surely))
-        table.add_row(answer.policy, draws, surely)
+        longest = f"more than {answer.result.cell.budget:,}"
+        draws, surely = (f"{n:,}" if n else longest for n in (answer.draws, answer.surely))
+        table.add_row(answer.policy, draws, surely, str(answer.result.runs))
     console = Console()
     console.print(table)
     console.print(f"Written to {out}")

@@ -77,11 +77,11 @@ def test_checkpoints_end_at_the_budget() -> None:
 
 def test_starved_runs_are_counted() -> None:
     """Uniform never starves an arm; a sharpness of 10 often starves the best."""
-    points = (400,)
+    points = (4000,)
     hard = instance("7")
-    fair = Cell(hard, "uniform", 400, points, "starved")
-    sharp = Cell(hard, "simple_tracking:s=10", 400, points, "starved")
-    assert [play_block(next(blocks_of(c, 50, 1))) for c in (fair,)] == [(0,)]
+    fair = Cell(hard, "uniform", 4000, points, "starved")
+    sharp = Cell(hard, "simple_tracking:s=10", 4000, points, "starved")
+    assert play_block(next(blocks_of(fair, 50, 1))) == (0,)
     assert play_block(next(blocks_of(sharp, 50, 1)))[0] > 10
 
 
