@@ -10,7 +10,7 @@ from service.errors import InvalidValue
 from service.simulation.environments import instance, of_means
 from service.simulation.journal import NAME
 from service.simulation.runner import RUNS_PER_BLOCK, Cell, blocks_of, cell, play_block
-from service.simulation.session import Session
+from service.simulation.session import Session, Unfinished
 
 ENVIRONMENT = of_means([0.4, 0.0, 0.1])
 
@@ -55,7 +55,7 @@ def test_an_interrupted_study_goes_on(tmp_path: Path) -> None:
 
 def test_ctrl_c_keeps_what_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An interruption after two blocks leaves two blocks."""
-    played = []
+    played: list[object] = []
 
     def interrupted(block: object) -> object:
         if len(played) == 2:
@@ -96,3 +96,14 @@ def test_instance_nine_is_as_hard_as_published() -> None:
     """Simple Tracking errs in about 1% of runs at T = 2,000 (the full comparison is in the budgets study)."""
     counts = [play_block(block)[0] for block in blocks_of(cell(instance("9"), "simple_tracking", 2000), 1000, 20260)]
     assert 1 <= sum(counts) <= 25
+
+
+def test_what_is_finished_can_be_reported(tmp_path: Path) -> None:
+    """Without playing more, a cell has the runs of its blocks up to the first hole, and one without any is left out."""
+    with session(tmp_path) as first:
+        first.play(CELLS[:1], "first", runs=2 * RUNS_PER_BLOCK)
+    with Session(tmp_path, runs=4 * RUNS_PER_BLOCK, seed=3, quiet=True, play_more=False) as gathered:
+        results = gathered.play(CELLS, "gathered")
+        with pytest.raises(Unfinished):
+            gathered.play_one(CELLS[1], "missing")
+    assert [(result.cell.policy, result.runs) for result in results] == [("simple_tracking", 2 * RUNS_PER_BLOCK)]

@@ -52,14 +52,14 @@ def find_horizon(
     horizon = math.ceil(8 * h1(environment.means) / STEP) * STEP
     title = f"budget of instance {environment.label}"
     while True:
-        (pilot,) = session.play([_every_step(environment, horizon, policy)], f"{title}, pilot", _PILOT_RUNS)
+        pilot = session.play_one(_every_step(environment, horizon, policy), f"{title}, pilot", _PILOT_RUNS)
         found = _reached(pilot, wanted)
         if found is not None:
             break
         horizon *= 2
     horizon = math.ceil(1.15 * found / STEP) * STEP + STEP
     while True:
-        (result,) = session.play([_every_step(environment, horizon, policy)], title, _runs_for(horizon, session.runs))
+        result = session.play_one(_every_step(environment, horizon, policy), title, _runs_for(horizon, session.runs))
         found = _reached(result, wanted)
         if found is not None:
             return found

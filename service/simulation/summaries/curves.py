@@ -28,7 +28,9 @@ def summarise(results: Sequence[Result]) -> dict[str, Any]:
     """Final errors with intervals, best first."""
     tables = {}
     for label, group in by_instance(results).items():
-        rows = [{"policy": r.cell.policy, "errors": r.final, "runs": r.runs, "poe": list(wilson(r.final, r.runs))} for r in group]
+        rows: list[dict[str, Any]] = [
+            {"policy": r.cell.policy, "errors": r.final, "runs": r.runs, "poe": list(wilson(r.final, r.runs))} for r in group
+        ]
         tables[label] = {"budget": group[0].cell.budget, "rows": sorted(rows, key=lambda row: row["errors"])}
     return {"tables": tables}
 

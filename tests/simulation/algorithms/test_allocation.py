@@ -21,7 +21,8 @@ def incremental(means: Floats, moves: list[tuple[int, float]]) -> Floats:
         means[arm] = mean
         allocation.move(gaps, sums, weights, arm, top - mean)
     allocation.finish(weights, bests, size)
-    return weights / weights.sum()
+    normalised: Floats = weights / weights.sum()
+    return normalised
 
 
 @pytest.mark.parametrize("arms", [2, 3, 5, 40, 83])
