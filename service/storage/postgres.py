@@ -66,7 +66,7 @@ class PostgresGroups:
     """Keeps its connection from group to group; after any failure it takes a new one."""
 
     def __init__(self, engine: AsyncEngine) -> None:
-        self._connect = connecting(engine)
+        self._open = connecting(engine)
         self._connection: asyncpg.Connection[Any] | None = None
 
     @asynccontextmanager
@@ -87,8 +87,8 @@ class PostgresGroups:
 
     async def _connect(self) -> asyncpg.Connection[Any]:
         try:
-            return await asyncpg.connect(**self._arguments, timeout=10)
-        except (*_AWAY, asyncpg.PostgresError) as refused:  # a wrong password, no such database: as good as away
+            return await self._open()
+        except (*AWAY, asyncpg.PostgresError) as refused:  # a wrong password, no such database: as good as away
             raise DatabaseUnavailable("The database does not answer.") from refused
 
     async def close(self) -> None:
