@@ -34,7 +34,7 @@ def async_url(url: str) -> URL:
     try:
         parsed = make_url(url)
     except ArgumentError as unreadable:
-        raise InvalidValue("/database_url", "The database's URL cannot be read.") from unreadable
+        raise InvalidValue("/database_url", "It is written sqlite:///file.db or postgresql://user:pw@host/db.") from unreadable
     scheme = parsed.drivername.partition("+")[0]
     if scheme not in _DRIVERS:
         raise InvalidValue("/database_url", f"The database must be sqlite or postgresql, not {scheme!r}.")
@@ -46,7 +46,7 @@ def display_url(url: str) -> str:
     try:
         return make_url(url).render_as_string(hide_password=True)
     except ArgumentError:
-        return "the database"
+        return "a database whose URL cannot be read"
 
 
 # What the layers above hand around without looking inside.

@@ -25,6 +25,8 @@ _AWAY = (
     asyncpg.PostgresConnectionError,
     asyncpg.exceptions.OperatorInterventionError,
     asyncpg.exceptions.InsufficientResourcesError,
+    asyncpg.exceptions.InvalidAuthorizationSpecificationError,  # a wrong password
+    asyncpg.exceptions.InvalidCatalogNameError,  # no such database
 )
 
 
@@ -66,7 +68,8 @@ class PostgresGroups:
     @asynccontextmanager
     async def group(self) -> AsyncIterator[PostgresGroup]:
         """Begin; commit when the block ends well."""
-        connection = self._connection or await self._connect()
+        with _named_failures():
+            connection = self._connection or await asyncpg.connect(**self._arguments, timeout=10)
         self._connection = None
         try:
             with _named_failures():
@@ -78,12 +81,6 @@ class PostgresGroups:
             connection.terminate()
             raise
         self._connection = connection
-
-    async def _connect(self) -> asyncpg.Connection[Any]:
-        try:
-            return await asyncpg.connect(**self._arguments, timeout=10)
-        except (*_AWAY, asyncpg.PostgresError) as refused:  # a wrong password, no such database: as good as away
-            raise DatabaseUnavailable("The database does not answer.") from refused
 
     async def close(self) -> None:
         """Close the connection."""

@@ -16,7 +16,7 @@ from typing import Self
 
 import httpx
 
-_START_SECONDS = 120
+_START_SECONDS = 180
 
 
 def free_port() -> int:
