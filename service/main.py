@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from fastapi import FastAPI
@@ -29,6 +29,16 @@ if TYPE_CHECKING:
 _ABOUT = "Live adaptive experiments: ask which arm to show, tell what happened, look which arm is best and how sure that is."
 
 
+class _Application(FastAPI):
+    """FastAPI whose document shows our errors."""
+
+    def openapi(self) -> dict[str, Any]:
+        """The OpenAPI document, made once."""
+        if self.openapi_schema is None:
+            self.openapi_schema = problems.describe(super().openapi())
+        return self.openapi_schema
+
+
 def create_app(settings: Settings | None = None) -> FastAPI:
     """A new application; it opens the database when it starts and closes it when it stops."""
     chosen = settings or Settings()
@@ -47,7 +57,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         await writer.close()
         await database.close()
 
-    app = FastAPI(
+    app = _Application(
         title="bestarm",
         version=__version__,
         description=_ABOUT,
