@@ -17,6 +17,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from service.errors import DatabaseUnavailable, InvalidValue
+from service.storage.glancing import Glances, PostgresGlances, SqliteGlances
 from service.storage.groups import Groups
 from service.storage.sqlite import SqliteGroups, prepare
 
@@ -67,6 +68,7 @@ class Database:
             )
             _prepare_sqlite(self.engine)
             self.groups: Groups = SqliteGroups(parsed.database or ":memory:", _SQLITE_BUSY_SECONDS)
+            self.glances: Glances = SqliteGlances(parsed.database or ":memory:")
         else:
             self.engine = create_async_engine(
                 parsed,
@@ -76,6 +78,7 @@ class Database:
                 connect_args={"timeout": 10, "server_settings": {"application_name": "bestarm"}},
             )
             self.groups = _postgres_groups(self.engine)
+            self.glances = _postgres_glances(self.engine)
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
@@ -106,6 +109,7 @@ class Database:
     async def close(self) -> None:
         """Let go of all connections."""
         await self.groups.close()
+        await self.glances.close()
         await self.engine.dispose()
 
 
@@ -113,6 +117,12 @@ def _postgres_groups(engine: AsyncEngine) -> Groups:
     from service.storage.postgres import PostgresGroups  # noqa: PLC0415 - its driver is an extra
 
     return PostgresGroups(engine)
+
+
+def _postgres_glances(engine: AsyncEngine) -> Glances:
+    from service.storage.postgres import AWAY, connecting  # noqa: PLC0415 - likewise
+
+    return PostgresGlances(connecting(engine), AWAY)
 
 
 class _named_failures:  # noqa: N801 - reads as the statement it is used as

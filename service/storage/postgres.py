@@ -5,7 +5,7 @@ asyncpg is used directly here, because on this path SQLAlchemy's share of the wo
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from service.storage.groups import Column, Query, Write
 
-_AWAY = (
+AWAY = (
     OSError,
     TimeoutError,
     asyncpg.InterfaceError,
@@ -30,11 +30,18 @@ _AWAY = (
 )
 
 
+def connecting(engine: AsyncEngine) -> Callable[[], Awaitable[asyncpg.Connection[Any]]]:
+    """How to open a connection of asyncpg's own to the engine's database."""
+    _, arguments = engine.dialect.create_connect_args(engine.url)
+    arguments.pop("async_fallback", None)
+    return lambda: asyncpg.connect(**arguments, timeout=10)
+
+
 @contextmanager
 def _named_failures() -> Iterator[None]:
     try:
         yield
-    except _AWAY as lost:
+    except AWAY as lost:
         raise DatabaseUnavailable("The database does not answer.") from lost
 
 
@@ -61,8 +68,7 @@ class PostgresGroups:
     """Keeps its connection from group to group; after any failure it takes a new one."""
 
     def __init__(self, engine: AsyncEngine) -> None:
-        _, self._arguments = engine.dialect.create_connect_args(engine.url)
-        self._arguments.pop("async_fallback", None)
+        self._connect = connecting(engine)
         self._connection: asyncpg.Connection[Any] | None = None
 
     @asynccontextmanager

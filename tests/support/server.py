@@ -40,7 +40,6 @@ class Server:
         **environment: str,
     ) -> None:
         self.database_url = database_url
-        self.database_url = database_url
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = Path(tempfile.mkdtemp(prefix="bestarm-")) / "log"
