@@ -75,7 +75,7 @@ class PostgresGroups:
     async def group(self) -> AsyncIterator[PostgresGroup]:
         """Begin; commit when the block ends well."""
         with _named_failures():
-            connection = self._connection or await asyncpg.connect(**self._arguments, timeout=10)
+            connection = self._connection or await self._connect()
         self._connection = None
         try:
             with _named_failures():
