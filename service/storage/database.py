@@ -80,11 +80,17 @@ class Database:
             self.groups = _postgres_groups(self.engine)
             self.glances = _postgres_glances(self.engine)
 
+    async def connect(self) -> AsyncConnection:
+        """A connection; whatever keeps us out (no server, no such database, a wrong password) is one kind of failure."""
+        try:
+            return await self.engine.connect()
+        except (DBAPIError, PoolTimeout, OSError, sqlite3.OperationalError) as refused:
+            raise DatabaseUnavailable("The database does not answer.") from refused
+
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
         """A consistent snapshot: all statements see the same state of the database."""
-        with _named_failures():
-            connection = await self.engine.connect()
+        connection = await self.connect()
         try:
             with _named_failures():
                 if not self.is_sqlite:  # a SQLite read transaction is a snapshot by itself
@@ -96,8 +102,7 @@ class Database:
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[AsyncConnection]:
         """A transaction that commits when the block ends well. On SQLite it takes the write lock at once."""
-        with _named_failures():
-            connection = await self.engine.connect()
+        connection = await self.connect()
         try:
             with _named_failures():
                 await connection.execution_options(immediate=True)

@@ -105,7 +105,7 @@ def experiment(new_database: NewDatabase) -> Iterator[Experiment]:
     workers.submit(_KEY, Sweep(workers.now))
     last = ask(9, 0)
     workers.submit(_KEY, Tell(last[0], "reward", 3.0))
-    [(number,)] = Experiment(workers, 0).rows(f"SELECT id FROM experiments WHERE key = '{_KEY}'")  # noqa: S608 - our own key
+    [(number,)] = Experiment(workers, 0).rows(f"SELECT id FROM experiments WHERE key = '{_KEY}'")
     made = Experiment(workers, number)
     assert made.difference() == ""
     yield made
@@ -156,7 +156,7 @@ def test_an_edited_event_is_found_and_named(experiment: Experiment, column: str,
     where = f"FROM events WHERE experiment_id = :e AND kind = :kind AND {column} IS NOT NULL"
     rows = experiment.rows(f"SELECT sequence, draw, {column} {where} ORDER BY sequence", kind=kind)
     sequence, draw, value = rows[len(rows) // 2]
-    update = f"UPDATE events SET {column} = :value WHERE experiment_id = :e AND sequence = :sequence"  # noqa: S608
+    update = f"UPDATE events SET {column} = :value WHERE experiment_id = :e AND sequence = :sequence"
     experiment.write(update, value=other(value, column), sequence=sequence)
     try:
         said = experiment.difference()
@@ -176,14 +176,14 @@ def test_a_missing_event_is_found_and_named(experiment: Experiment, kind: str) -
     )
     names = [*columns.split(", "), "status_after", "reward_after", "closed_after", "details"]
     listed = ", ".join(names)
-    read = f"SELECT {listed} FROM events WHERE experiment_id = :e AND kind = :kind ORDER BY sequence"  # noqa: S608
+    read = f"SELECT {listed} FROM events WHERE experiment_id = :e AND kind = :kind ORDER BY sequence"
     row = experiment.rows(read, kind=kind)[-1]
     experiment.write("DELETE FROM events WHERE experiment_id = :e AND sequence = :s", s=row[0])
     try:
         said = experiment.difference()
     finally:
         places = ", ".join(f":{name}" for name in names)
-        again = f"INSERT INTO events (experiment_id, {listed}) VALUES (:e, {places})"  # noqa: S608
+        again = f"INSERT INTO events (experiment_id, {listed}) VALUES (:e, {places})"
         experiment.write(again, **dict(zip(names, row, strict=True)))
     assert re.search(rf"\b(Event {row[0]}|[Aa]ssignment {row[4]})\b", said), said
 
@@ -223,10 +223,10 @@ def test_an_edited_projection_is_found_and_named(experiment: Experiment, table: 
     place = _PLACES[table]
     owner = "id" if table == "experiments" else "experiment_id"
     name = "key" if table == "arms" else place
-    read = f"SELECT {place}, {name}, {column} FROM {table} WHERE {owner} = :e AND {column} IS NOT NULL ORDER BY {place}"  # noqa: S608
+    read = f"SELECT {place}, {name}, {column} FROM {table} WHERE {owner} = :e AND {column} IS NOT NULL ORDER BY {place}"
     rows = experiment.rows(read)
     where, shown, value = rows[len(rows) // 2]
-    update = f"UPDATE {table} SET {column} = :value WHERE {owner} = :e AND {place} = :place"  # noqa: S608
+    update = f"UPDATE {table} SET {column} = :value WHERE {owner} = :e AND {place} = :place"
     experiment.write(update, value=other(value, column), place=where)
     try:
         said = experiment.difference()
@@ -246,7 +246,7 @@ def test_an_edited_projection_is_found_and_named(experiment: Experiment, table: 
 @pytest.mark.parametrize(("table", "place", "where"), [("assignments", "draw", 7), ("batches", "number", 2)])
 def test_a_missing_row_is_found_and_named(experiment: Experiment, table: str, place: str, where: int) -> None:
     """A draw without its assignment, a plan that was not stored."""
-    update = f"UPDATE {table} SET {place} = :new WHERE experiment_id = :e AND {place} = :old"  # noqa: S608
+    update = f"UPDATE {table} SET {place} = :new WHERE experiment_id = :e AND {place} = :old"
     experiment.write(update, old=where, new=1_000_000)
     try:
         said = experiment.difference()
