@@ -22,6 +22,7 @@ from service.application.replaying import Different
 from service.application.replaying import replay as replay_history
 from service.errors import BestArmError
 from service.settings import Settings
+from service.simulation import commands as simulation
 from service.storage.database import Database, display_url
 from service.storage.migrating import migrate as migrate_database
 from service.web.metrics import FOLDER as METRICS_FOLDER
@@ -178,3 +179,6 @@ def migrate() -> None:
         say.print(f"[red]Cannot migrate {display_url(settings.database_url)}[/]: {escape(_reason(trouble))}")
         raise typer.Exit(1) from trouble
     say.print(f"{display_url(settings.database_url)} is at the newest migration.")
+
+
+simulation.register(app)
