@@ -39,7 +39,7 @@ def test_an_operation_documents_its_errors(path: str, method: str, operation: di
     """Tags, a sentence, and every error in the one shape: 404 below a key, 422 and 413 with a body, 503 everywhere."""
     assert operation["tags"]
     assert operation["summary"]
-    if path == "/healthz":
+    if path in ("/healthz", "/metrics"):  # they need no database
         return
     answers = {int(status): answer for status, answer in operation["responses"].items()}
     expected = {503}
