@@ -32,6 +32,10 @@ def _number(value: Attribute) -> str:
     return value if isinstance(value, str) else f"{value:.2f}".rstrip("0").rstrip(".")
 
 
+def _places(points: Iterable[tuple[float, float]]) -> str:
+    return " ".join([f"{x:.1f},{y:.1f}" for x, y in points])
+
+
 class Svg:
     """A picture being drawn."""
 
@@ -58,13 +62,12 @@ class Svg:
 
     def path(self, points: Sequence[tuple[float, float]], **attributes: Attribute) -> None:
         """A line through these points."""
-        steps = " ".join(f"{_number(x)},{_number(y)}" for x, y in points)
-        self.add("polyline", points=steps, fill="none", stroke_linejoin="round", stroke_linecap="round", **attributes)
+        self.add("polyline", points=_places(points), fill="none", stroke_linejoin="round", stroke_linecap="round", **attributes)
 
     def area(self, points: Sequence[tuple[float, float]], floor: float, **attributes: Attribute) -> None:
         """What lies between these points and a floor."""
         closed: Iterable[tuple[float, float]] = [(points[0][0], floor), *points, (points[-1][0], floor)]
-        self.add("polygon", points=" ".join(f"{_number(x)},{_number(y)}" for x, y in closed), **attributes)
+        self.add("polygon", points=_places(closed), **attributes)
 
     def encode(self) -> bytes:
         """The whole file."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from service.application.history import Course
 from service.application.recommending import Recommendation
-from service.domain import Arm, Snapshot
+from service.domain import Snapshot
 from service.web.charts.frame import TOP, Frame, colours, framed
 from service.web.charts.scales import Scale, percent, round_ticks
 from service.web.charts.style import Look
@@ -27,7 +27,8 @@ def draw_traffic(look: Look, recommendation: Recommendation, course: Course) -> 
         return frame.say("No traffic yet")
 
     start, end = points[0].at, max(points[-1].at, points[0].at + 1)
-    lines = {arm.key: _line(points, arm) for arm in shown}
+    timed = [(point, sum(point.draws)) for point in points]
+    lines = {arm.key: _line(timed, arm.position) for arm in shown}
     top = max((max(share, target) for line in lines.values() for _, share, target in line), default=1.0)
     across, up = Scale(start, end, *look.plot), Scale(0.0, min(1.0, top * 1.1), frame.floor, TOP)
     frame.axis_up(up, round_ticks(0.0, up.high, 4), percent)
@@ -44,10 +45,9 @@ def draw_traffic(look: Look, recommendation: Recommendation, course: Course) -> 
     return frame.svg.encode()
 
 
-def _line(points: list[Snapshot], arm: Arm) -> list[tuple[int, float, float]]:
+def _line(points: list[tuple[Snapshot, int]], arm: int) -> list[tuple[int, float, float]]:
     """(time, share, target) of one arm, from when it was there."""
-    there = [point for point in points if arm.position < len(point.draws)]
-    return [(point.at, point.share(arm.position), point.targets[arm.position]) for point in there]
+    return [(point.at, point.draws[arm] / total, point.targets[arm]) for point, total in points if arm < len(point.draws)]
 
 
 def _draw_line(
