@@ -20,12 +20,12 @@ $(BIN)/uv: requirements/uv.txt
 	@touch $@
 
 $(RUNTIME): $(BIN)/uv requirements/service.txt
-	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --require-hashes -r requirements/service.txt
+	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --compile-bytecode --require-hashes -r requirements/service.txt
 	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --no-deps --editable .
 	@touch $@
 
 $(EVERYTHING): $(RUNTIME) requirements/everything.txt
-	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --require-hashes -r requirements/everything.txt
+	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --compile-bytecode --require-hashes -r requirements/everything.txt
 	@touch $@
 
 venv: $(EVERYTHING) ## Make .venv with everything in it: the service, its extras, the tests' and the checks' tools.
