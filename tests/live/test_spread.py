@@ -10,20 +10,38 @@ from typing import Any
 import httpx
 import pytest
 
-from service.application.asks import Ask
+from service.application.asks import Answer, Ask
 from service.application.experiments import ChangeArm
 from service.application.tells import ObservationItem, Observe, Tell
 from service.domain import PolicySpec, RewardSpec
 from tests.conftest import NewDatabase
 from tests.live.model import Model, ModelArm, Settings
 from tests.live.workers import Workers
-from tests.support.server import Server
+from tests.support.server import LIMITS, Server
 
 _ASKS = 1_000
+_IN_FLIGHT = 100
 
 
-def test_a_thousand_simultaneous_asks_split_as_the_targets_say(live: Server, http: httpx.Client, key: str) -> None:
-    """With fixed evidence every arm's draws end within one draw of its target's part, over two workers."""
+def test_a_thousand_simultaneous_asks_split_as_the_targets_say(workers: Workers, key: str) -> None:
+    """All asked before the first is answered, half of them on each of two workers: within one draw of the targets' split."""
+    workers.create(key, [(name, 0.0) for name in "abcde"], reward=RewardSpec("real"))
+    evidence = {"a": 0.9, "b": 0.5, "c": 0.45, "d": 0.1, "e": -1.0}
+    workers.submit(key, Observe([ObservationItem(arm, mean, None) for arm, mean in evidence.items()]))
+    targets = {one.arm.key: one.target_share for one in workers.look(key).standings}
+
+    async def ask_all() -> list[Answer]:
+        asked = [workers.contexts[number % 2].writer.submit(key, Ask(None)) for number in range(_ASKS)]
+        return await asyncio.gather(*asked)
+
+    counts = Counter(answer.arm.key for answer in workers.run(ask_all()))
+    for arm, target in targets.items():
+        assert counts[arm] + 1 == pytest.approx(target * (_ASKS + 5), abs=1), arm
+    assert {one.arm.key: one.target_share for one in workers.look(key).standings} == targets
+
+
+def test_a_thousand_asks_over_http_split_as_the_targets_say(live: Server, http: httpx.Client, key: str) -> None:
+    """A hundred in flight, two workers: draw numbers without gaps, and every arm within one draw of its target's part."""
     path = f"/v1/experiments/{key}"
     arms = [{"key": name} for name in "abcde"]
     http.post("/v1/experiments", json={"key": key, "arms": arms, "reward": {"kind": "real"}, "expiry": None})
@@ -32,11 +50,13 @@ def test_a_thousand_simultaneous_asks_split_as_the_targets_say(live: Server, htt
     http.post(f"{path}/observations", json={"observations": items})
     targets = {arm["arm"]: arm["target_share"] for arm in http.get(f"{path}/recommendation").json()["arms"]}
 
+    async def ask_in_turn(client: httpx.AsyncClient) -> list[dict[str, Any]]:
+        return [(await client.post(f"{path}/assignments", json={})).json() for _ in range(_ASKS // _IN_FLIGHT)]
+
     async def ask_all() -> list[dict[str, Any]]:
-        limits = httpx.Limits(max_connections=100)
-        async with httpx.AsyncClient(base_url=live.url, timeout=300, limits=limits) as client:
-            answers = await asyncio.gather(*(client.post(f"{path}/assignments", json={}) for _ in range(_ASKS)))
-        return [answer.json() for answer in answers]
+        async with httpx.AsyncClient(base_url=live.url, timeout=300, limits=LIMITS) as client:
+            answers = await asyncio.gather(*(ask_in_turn(client) for _ in range(_IN_FLIGHT)))
+        return [one for part in answers for one in part]
 
     drawn = asyncio.run(ask_all())
     assert sorted(one["draw"] for one in drawn) == list(range(1, _ASKS + 1))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.live.model import Model, ModelArm, Settings
-from tests.support.server import Server
+from tests.support.server import LIMITS, Server
 
 _TRACES = 20
 _DRAWS = 60
@@ -85,7 +85,7 @@ def test_twenty_delayed_traces_are_drawn_arm_for_arm(live: Server, key: str) -> 
     """Rewards up to 24 asks late, 30% lost, all policies, both directions: every arm, reason and number alike."""
 
     async def play_all() -> None:
-        async with httpx.AsyncClient(base_url=live.url, timeout=300) as client:
+        async with httpx.AsyncClient(base_url=live.url, timeout=300, limits=LIMITS) as client:
             await asyncio.gather(*(play(client, f"{key}-{number}", trace(number)) for number in range(_TRACES)))
 
     asyncio.run(play_all())

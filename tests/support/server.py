@@ -16,6 +16,8 @@ from typing import Self
 
 import httpx
 
+# The service closes a connection that was idle for five seconds: a client that would use it just then finds it gone.
+LIMITS = httpx.Limits(max_connections=100, keepalive_expiry=1)
 _START_SECONDS = 180
 
 
@@ -66,7 +68,7 @@ class Server:
 
     def client(self) -> httpx.Client:
         """An HTTP client for it."""
-        return httpx.Client(base_url=self.url, timeout=60)
+        return httpx.Client(base_url=self.url, timeout=60, limits=LIMITS)
 
     def kill(self) -> None:
         """Kill all its processes at once: no goodbye, nothing flushed."""
