@@ -153,7 +153,7 @@ def _multiply(database: Path, key: str, times: int) -> None:
             columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
             chosen = ", ".join(new.get(column, f"old.{column}") for column in columns)
             connection.execute(
-                "WITH RECURSIVE numbers(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < :last) "  # noqa: S608 - our own names
+                "WITH RECURSIVE numbers(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < :last) "
                 f"INSERT INTO {table} SELECT {chosen} FROM {table} AS old, numbers "
                 f"WHERE old.{next(iter(new))} = :own",
                 {"last": times - 1, "own": own},
