@@ -46,6 +46,7 @@ check: $(EVERYTHING) ## Lint, types, layers, migrations against the tables, lock
 
 browser:
 	@scripts/need chromium chromium
+	@scripts/need curl curl
 
 include $(wildcard make/*.mk)
 

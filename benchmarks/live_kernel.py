@@ -1,8 +1,8 @@
 """Simple Tracking under live traffic, compiled: one run of an experiment whose rewards are late, lost or silent.
 
-The loop follows service/policy/simple_tracking.py draw for draw (tests/live/test_traffic_kernel.py holds it to that) and exists only
-because a study needs hundreds of millions of draws. Rewards are multiples of 2^-20, so that sums of doubles are exact here as
-the service's integers are.
+The loop follows service/policy/simple_tracking.py draw for draw (tests/live/test_traffic_kernel.py holds it to that) and
+exists only because a study needs hundreds of millions of draws. Rewards are multiples of 2^-20, so that sums of doubles are
+exact here as the service's integers are.
 
 A draw made at ask s (from 0) with lateness d is told before ask s + 1 + d: lateness 0 is the paper's synchronous loop.
 Lateness -1 is silence.
@@ -48,7 +48,7 @@ def _replace_gap(gaps, costs, count, index, gap):  # noqa: ANN001, ANN202 - comp
 
 
 @njit(cache=True, error_model="numpy")
-def _all_costs(sums, counts, members, known, gaps, costs):  # noqa: ANN001, ANN202 - compiled
+def _all_costs(sums, counts, members, known, gaps, costs):  # noqa: ANN001, ANN202, PLR0917 - compiled
     """Gaps and costs of the members with a reward; how many there are, and the best mean."""
     found, best = 0, -np.inf
     for index in range(len(members)):
@@ -66,7 +66,7 @@ def _all_costs(sums, counts, members, known, gaps, costs):  # noqa: ANN001, ANN2
 
 
 @njit(cache=True, error_model="numpy")
-def _targets(known, gaps, costs, found, arms, targets):  # noqa: ANN001, ANN202 - compiled
+def _targets(known, gaps, costs, found, arms, targets):  # noqa: ANN001, ANN202, PLR0917 - compiled
     """The target share of each member, by rule 2: 1/K without a reward, the H1 weights of the others times their part."""
     for index in range(arms):
         targets[index] = 1.0 / arms
@@ -98,7 +98,7 @@ def _leader(sums, counts, observed, active):  # noqa: ANN001, ANN202 - compiled
 
 
 @njit(cache=True, error_model="numpy")
-def simulate(  # noqa: ANN201, C901, PLR0912, PLR0915 - one loop, compiled
+def simulate(  # noqa: ANN201, C901, PLR0912, PLR0915, PLR0917 - one loop, compiled
     rewards_of,  # noqa: ANN001
     chance,  # noqa: ANN001
     lateness,  # noqa: ANN001
@@ -113,7 +113,7 @@ def simulate(  # noqa: ANN201, C901, PLR0912, PLR0915 - one loop, compiled
     looks,  # noqa: ANN001
     flooded_after,  # noqa: ANN001
 ):
-    """One run: (arm of each draw, recommendation at each look and once all rewards are in, draws with an arm above twice its target).
+    """One run: (arm of each draw, recommendation at each look and once all is told, draws with an arm above twice its target).
 
     `rewards_of` are the means (or conversion rates), `chance` one number per draw (Gaussian noise, or uniform), `changes`
     rows of (ask, arm, 1 = enable | 0 = disable), sorted. With `binary` a zero is silence when `silence` is ZERO.

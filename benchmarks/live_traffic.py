@@ -1,7 +1,7 @@
 """What late, lost and silent rewards and changing arms cost: the studies behind docs/live-traffic.md (`make bench-live`).
 
-Simple Tracking runs in the compiled loop of live_kernel.py, Almost Tracking through service/policy itself. Everything is seeded; run r of
-every cell sees the same noise, so that cells differ by what they study and not by luck.
+Simple Tracking runs in the compiled loop of live_kernel.py, Almost Tracking through service/policy itself. Everything is
+seeded; run r of every cell sees the same noise, so that cells differ by what they study and not by luck.
 """
 
 from __future__ import annotations
@@ -238,6 +238,7 @@ def changing_rates(*, newcomer_best: bool) -> np.ndarray:
 
 
 def one_changing_run(rates: np.ndarray, changes: np.ndarray, present: np.ndarray, run: int, *, epochs: bool) -> Any:  # noqa: ANN401
+    """(arm of each draw, recommendation at the end of each piece of the course)."""
     horizon = CHANGED_AT + COURSE[-1]
     rng = np.random.default_rng([SEED, 3, run])
     luck = rng.random(horizon)
@@ -306,7 +307,7 @@ def almost_changing(runs: int, bar: Progress) -> dict[str, Any]:
             if luck[ask] < rates[choice.index]:
                 due.setdefault(ask + 1 + int(lateness[ask]), []).append(choice.index)
         courses.append(course_of(drawn, 9, CHANGED_AT, arms))
-        right += int((sums / counts).argmax() == 9)
+        right += int((sums / counts).argmax() == arms - 1)
         bar.advance(task)
     return {"runs": runs, "added_best": {"course": averaged(courses), "best_recommended": {"20000": right / runs}}}
 
@@ -322,8 +323,7 @@ def shown(value: dict[str, Any]) -> str:
 def tables(found: dict[str, Any]) -> dict[str, str]:
     """The tables of docs/live-traffic.md by name."""
     late = [
-        "| instance | draws | late by | lost | Simple Tracking | synchronous, as many rewards | pending ignored "
-        "| Almost Tracking | lost ones dropped |",
+        "| instance | draws | late by | lost | Simple Tracking | as many at once | pending ignored | Almost Tracking | dropped |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for cell in found["late_and_lost"]:

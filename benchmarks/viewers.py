@@ -57,7 +57,7 @@ class Service:
         }
         subprocess.run([sys.executable, "-m", "service", "migrate"], env=environment, check=True, capture_output=True)
         command = [sys.executable, "-m", "uvicorn", "viewers:app", "--factory", "--port", str(self.port), "--no-access-log"]
-        self.process = subprocess.Popen(  # noqa: S603 - our own program
+        self.process = subprocess.Popen(
             [*command, "--log-level", "warning", "--timeout-graceful-shutdown", "20"], env=environment
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from fastapi import FastAPI
@@ -18,6 +18,7 @@ from service.storage.database import Database
 from service.web import problems
 from service.web.dashboard import overview, pages
 from service.web.front import HotRoutes
+from service.web.metrics import MetricsMiddleware
 from service.web.polls import Polls
 from service.web.request_id import RequestIdMiddleware, current_request_id
 from service.web.routes import assignments, charts, experiments, operations, recommendation, rewards, stream
@@ -30,6 +31,16 @@ if TYPE_CHECKING:
     from structlog.typing import EventDict
 
 _ABOUT = "Live adaptive experiments: ask which arm to show, tell what happened, look which arm is best and how sure that is."
+
+
+class _Application(FastAPI):
+    """FastAPI whose document shows our errors."""
+
+    def openapi(self) -> dict[str, Any]:
+        """The OpenAPI document, made once."""
+        if self.openapi_schema is None:
+            self.openapi_schema = problems.describe(super().openapi())
+        return self.openapi_schema
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
@@ -53,7 +64,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         await writer.close()
         await database.close()
 
-    app = FastAPI(
+    app = _Application(
         title="bestarm",
         version=__version__,
         description=_ABOUT,
@@ -68,6 +79,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     pages.install(app)
     app.add_middleware(SameOriginMiddleware)
     app.add_middleware(RequestIdMiddleware)
+    app.add_middleware(MetricsMiddleware)
     app.add_middleware(Polls, state=app.state)
     return app
 

@@ -1,14 +1,13 @@
 """Replay: recompute every decision, every assignment and every statistic from the history, and name the first difference.
 
-One pass in sequence order feeds the history to a fresh ledger, which must decide every draw alike and end with the stored
-statistics. One pass in assignment order follows each assignment from state to state up to its stored row. Events carry the state
+One pass in assignment order follows each assignment from state to state up to its stored row. One pass in sequence order
+feeds the history to a fresh ledger, which must decide every draw alike and end with the stored statistics. Events carry the state
 before and after, so neither pass remembers more than one assignment: memory is bounded whatever the length of the history.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -56,19 +55,17 @@ class _Ahead(Generic[Item]):
 
 async def replay(database: Database, key: str, report: Report = lambda _done, _all: None) -> int:
     """Check the whole history of an experiment; the number of events, or Different is raised."""
-    async with AsyncExitStack() as stack:
-        connection = await stack.enter_async_context(database.reading())
+    async with database.reading() as connection:  # one snapshot for both passes: traffic that goes on is no difference
         stored, records = await reading.experiment_by_key(connection, key)
-        beside = await stack.enter_async_context(database.reading())
-        besides = await stack.enter_async_context(database.reading())
         total = 2 * stored.version
-        first = _Sequence(stored, records, beside, besides)
+        # Assignments first: an edited event is named itself, not the first decision that would have been another one.
+        await _check_assignments(connection, stored, lambda done: report(done, total))
+        sequence = _Sequence(stored, records, connection)
         async for event in reading.history(connection, stored.experiment.id):
-            await first.check(event)
+            await sequence.check(event)
             if event.sequence % _REPORT_EVERY == 0:
-                report(event.sequence, total)
-        await first.finish()
-        await _check_assignments(connection, beside, stored, lambda done: report(stored.version + done, total))
+                report(stored.version + event.sequence, total)
+        await sequence.finish()
         report(total, total)
         return stored.version
 
@@ -76,12 +73,12 @@ async def replay(database: Database, key: str, report: Report = lambda _done, _a
 class _Sequence:
     """The pass in sequence order."""
 
-    def __init__(self, stored: Progress, records: list[ArmRecord], beside: Connection, besides: Connection) -> None:
+    def __init__(self, stored: Progress, records: list[ArmRecord], connection: Connection) -> None:
         experiment_id = stored.experiment.id
         self._stored, self._records = stored, records
         self._ledger: Ledger | None = None
-        self._batches: _Ahead[Batch] = _Ahead(reading.all_batches(beside, experiment_id))
-        self._observations: _Ahead[ObservationRecord] = _Ahead(reading.all_observations(besides, experiment_id))
+        self._batches: _Ahead[Batch] = _Ahead(reading.all_batches(connection, experiment_id))
+        self._observations: _Ahead[ObservationRecord] = _Ahead(reading.all_observations(connection, experiment_id))
         self._in_run = 0
 
     async def check(self, event: Event) -> None:
@@ -197,9 +194,9 @@ class _Sequence:
             _compare(f"Arm {record.arm.key!r}", _plain(record), _plain(recounted))
 
 
-async def _check_assignments(connection: Connection, beside: Connection, stored: Progress, report: Callable[[int], None]) -> None:
+async def _check_assignments(connection: Connection, stored: Progress, report: Callable[[int], None]) -> None:
     """The pass in assignment order: every chain of states ends in the stored row, every row has its chain."""
-    rows = _Ahead(reading.all_assignments(beside, stored.experiment.id))
+    rows = _Ahead(reading.all_assignments(connection, stored.experiment.id))
     await rows.advance()
     chain: Assignment | None = None
     checked = 0

@@ -66,14 +66,13 @@ class PostgresGroups:
     """Keeps its connection from group to group; after any failure it takes a new one."""
 
     def __init__(self, engine: AsyncEngine) -> None:
-        self._connect = connecting(engine)
+        self._open = connecting(engine)
         self._connection: asyncpg.Connection[Any] | None = None
 
     @asynccontextmanager
     async def group(self) -> AsyncIterator[PostgresGroup]:
         """Begin; commit when the block ends well."""
-        with _named_failures():
-            connection = self._connection or await self._connect()
+        connection = self._connection or await self._connect()
         self._connection = None
         try:
             with _named_failures():
@@ -85,6 +84,12 @@ class PostgresGroups:
             connection.terminate()
             raise
         self._connection = connection
+
+    async def _connect(self) -> asyncpg.Connection[Any]:
+        try:
+            return await self._open()
+        except (*AWAY, asyncpg.PostgresError) as refused:  # a wrong password, no such database: as good as away
+            raise DatabaseUnavailable("The database does not answer.") from refused
 
     async def close(self) -> None:
         """Close the connection."""

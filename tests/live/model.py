@@ -1,7 +1,7 @@
 """The specification as a small program: what an experiment must know and choose, written without looking at the service.
 
-Nothing is kept incrementally: counts, means and targets are worked out anew from the lists of draws and observations whenever they
-are asked for, in exact fractions. Slow and plain on purpose.
+Nothing is kept incrementally: counts, means and targets are worked out anew from the lists of draws and observations
+whenever they are asked for, in exact fractions. Slow and plain on purpose.
 """
 
 from __future__ import annotations

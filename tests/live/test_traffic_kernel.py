@@ -1,4 +1,4 @@
-"""The compiled loop of the traffic studies draws what the service's policy would draw, and its traffic is the service's traffic."""
+"""The compiled loop of the traffic studies draws what the service's policy would draw."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def drawn_by_the_policy(
     observed: list[Moments] = [NO_REWARDS] * arms
     pending, epoch_draws = np.zeros(arms, np.int64), np.zeros(arms, np.int64)
     active, epoch = set(present), 0
-    policy, drawn = SimpleTracking(), []
+    policy = SimpleTracking()
+    drawn: list[int] = []
     due: dict[int, list[int]] = {}
     epochs: list[int] = []
     told: set[int] = set()

@@ -1,0 +1,75 @@
+"""A long history with everything in it; as a program, the 100,000-draw one, timed (`make live-long`)."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from service.application.asks import AskMany
+from service.application.experiments import AddArm, ChangeArm
+from service.application.sweeping import Sweep
+from service.application.tells import ObservationItem, Observe, RewardItem, Tell, TellMany
+from service.domain import Arm, Expiry
+from tests.live.workers import Workers
+
+_AT_ONCE = 1_000
+_HOUR = 3_600_000_000
+
+
+def write_history(workers: Workers, key: str, draws: int) -> None:
+    """Batches of asks told late, a third not at all; corrections, voids, observations, an expiry now and then, arm changes."""
+    rng = np.random.default_rng(draws)
+    waiting: list[list[str]] = []
+    for turn in range(0, draws, _AT_ONCE):
+        worker = turn // _AT_ONCE % 2
+        count = min(_AT_ONCE, draws - turn)
+        answers = workers.submit(key, AskMany([None] * count, by_count=True), worker)
+        waiting.append([answer.assignment.id for answer in answers if answer.assignment])
+        if len(waiting) > 1:
+            told = [name for name in waiting.pop(0) if rng.random() < 0.67]
+            rewards = [RewardItem(name, None, float(rng.random() < 0.3)) for name in told]
+            workers.submit(key, TellMany(rewards), 1 - worker)
+            changes = [Tell(name, "correct", float(rng.random() < 0.5)) for name in told[:20]]
+            workers.submit_together(key, [*changes, *(Tell(name, "void") for name in told[20:30])], worker)
+        names = [arm.arm.key for arm in workers.look(key).standings]
+        workers.submit(key, Observe([ObservationItem(names[0], 1.0, f"row-{turn}"), ObservationItem(names[1], 0.0, None)]))
+        stage = turn // _AT_ONCE % 10
+        if stage == 3:
+            workers.submit(key, ChangeArm(names[1], {"status": "disabled"}))
+        if stage == 5:
+            workers.submit(key, ChangeArm(names[1], {"status": "active"}))
+        if stage == 4 and len(names) < 12:
+            workers.submit(key, AddArm(Arm(0, f"new-{turn}", "new", None, 0.01)))
+        if stage % 5 == 4:
+            workers.now += 2 * _HOUR
+            while workers.submit(key, Sweep(workers.now)):
+                pass
+
+
+def main(url: str, draws: int) -> None:
+    """Write it, replay it, say how long both took."""
+    workers = Workers(url)
+    workers.create("long", [(f"arm-{number}", 0.0) for number in range(10)], expiry=Expiry(3_600.0, 0.0))
+    began = time.monotonic()
+    write_history(workers, "long", draws)
+    wrote = time.monotonic() - began
+    began, began_cpu = time.monotonic(), time.process_time()
+    events = workers.replay("long")
+    took, cpu = time.monotonic() - began, time.process_time() - began_cpu
+    figures = {"draws": draws, "events": events, "write_seconds": wrote, "replay_seconds": took, "replay_cpu_seconds": cpu}
+    print(json.dumps({name: round(value, 2) for name, value in figures.items()}))  # noqa: T201 - a program's answer
+    workers.close()
+
+
+if __name__ == "__main__":
+    from tests.conftest import migrate_now
+
+    with tempfile.TemporaryDirectory() as folder:
+        place = f"sqlite:///{Path(folder) / 'long.db'}"
+        migrate_now(place)
+        main(place, int(sys.argv[1]) if len(sys.argv) > 1 else 100_000)
