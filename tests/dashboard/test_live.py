@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import signal
+import time
 from functools import partial
 from pathlib import Path
 
@@ -81,7 +83,7 @@ def test_hidden_pages_ask_for_nothing(browser: Browser, dashboard: Server, http:
 
 
 def test_the_page_survives_a_restart(browser: Browser, sqlite_template: Path, tmp_path: Path) -> None:
-    """The server is killed while pages are open: they say so, and come back by themselves when it does."""
+    """The server is killed while pages are open: they say so, and come back when it does; a polite stop waits for no stream."""
     database = tmp_path / "bestarm.db"
     shutil.copy(sqlite_template, database)
     port = free_port()
@@ -105,3 +107,6 @@ def test_the_page_survives_a_restart(browser: Browser, sqlite_template: Path, tm
             for page in (experiment, overview):
                 expect(page.locator("#connection")).to_have_text("Live", timeout=10_000)
                 expect(page.locator("main")).to_contain_text("80", timeout=5_000)
+            began = time.monotonic()
+            assert second.stop() in {0, -signal.SIGTERM}
+            assert time.monotonic() - began < 8, "an open stream kept the service from stopping"

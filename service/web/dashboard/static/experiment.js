@@ -129,7 +129,8 @@ function show() {
 /** The sentence begins with the verdict and goes on with what qualifies it: large first, then smaller. */
 function endOfVerdict(sentence) {
   const ends = [", but ", "; ", " ("].map((mark) => sentence.indexOf(mark, 12)).filter((place) => place > 0);
-  return Math.min(sentence.length, ...ends);
+  const end = Math.min(sentence.length, ...ends);
+  return /[,;]/.test(sentence[end] ?? "") ? end + 1 : end;
 }
 
 const lead = (gap) => (now.experiment.reward.kind === "binary" ? `${(gap * 100).toFixed(1)} points` : format.number(gap));
