@@ -23,6 +23,7 @@ OPERATIONS = {
     operation.definition.raw["operationId"]: operation
     for found in SCHEMA.get_all_operations()
     for operation in [cast("Any", found).ok()]  # a document with an error in it fails here
+    if not operation.path.endswith("/stream")  # its answer has no end
 }
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 
