@@ -20,7 +20,8 @@ SUMMARY = "summary.json"
 def write_summary(study: str, folder: Path, results: Sequence[Result], settings: dict[str, Any]) -> None:
     """results.csv, curves.csv, results.json, summary.json and the figures of one study."""
     write_tables(folder, results, settings, every_checkpoint=study == "sharpness")
-    summary: dict[str, Any] = {"settings": settings}
+    counts = [result.runs for result in results if result.cell.measure == "error"]
+    summary: dict[str, Any] = {"settings": settings, "played": {"fewest": min(counts), "most": max(counts)}}
     if study == "minimax-rates":
         summary |= rates.summarise(results)
         rates.draw_figures(folder, summary)
