@@ -168,7 +168,12 @@ def _curves(heading: str, note: str) -> Callable[[Summary, str], str]:
     """A section of final errors and figures."""
 
     def section(summary: Summary, study: str) -> str:
+        claims = [
+            [row["instance"].replace("_", " "), row["claim"], f"**{row['verdict']}**", "; ".join(row["exceptions"]) or _NONE]
+            for row in summary["claims"]
+        ]
         parts = [f"## {heading}\n", _settings(summary), note + "\n"]
+        parts.append(table(("instance", "what the paper says", "verdict", "exceptions"), claims))
         for label, found in summary["tables"].items():
             rows = [[_title(row["policy"]), span(row["poe"], 4)] for row in found["rows"]]
             parts += [f"### {label.replace('_', ' ')}, T = {found['budget']:,}\n", table(("policy", "PoE"), rows)]
