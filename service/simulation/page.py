@@ -52,8 +52,11 @@ def _title(policy: str) -> str:
 
 
 def _settings(summary: Summary) -> str:
-    settings = summary["settings"]
-    return f"`{settings['command']}` ({settings['runs']:,} runs, seed {settings['seed']}).\n"
+    settings, played = summary["settings"], summary["played"]
+    runs = f"{settings['runs']:,} runs"
+    if played["fewest"] < settings["runs"]:
+        runs = f"**unfinished**: {played['fewest']:,} to {played['most']:,} of {runs} a cell; the same command goes on"
+    return f"`{settings['command']}` ({runs}; seed {settings['seed']}).\n"
 
 
 def _rates_verdict(row: Summary) -> str:
@@ -99,10 +102,11 @@ def _claim(summary: Summary) -> str:
     for name in ("H1", "H2"):
         for policy in dict.fromkeys(row["policy"] for row in summary["claim"][name]):
             rows = [row for row in summary["claim"][name] if row["policy"] == policy]
-            exceptions = [f"{_title(row['baseline'])} ({row['verdict']})" for row in rows if row["verdict"] != "above"]
-            against = "; ".join(exceptions)
-            verdict = f"**not for all**: except {against}" if exceptions else "**holds**, all intervals apart"
-            lines.append(f"- {name}, {_title(policy)}: {verdict}.")
+            above = [_title(row["baseline"]) for row in rows if row["verdict"] == "above"]
+            others = [f"{_title(row['baseline'])} ({row['verdict']})" for row in rows if row["verdict"] != "above"]
+            verdict = "**reproduced**" if not others else "**not reproduced**"
+            against = f"; not above {', '.join(others)}" if others else ""
+            lines.append(f"- {name}, {_title(policy)}: {verdict}. Above {', '.join(above) or 'none'}, intervals apart{against}.")
     return "\n".join(lines) + "\n"
 
 
@@ -164,7 +168,12 @@ def _curves(heading: str, note: str) -> Callable[[Summary, str], str]:
     """A section of final errors and figures."""
 
     def section(summary: Summary, study: str) -> str:
+        claims = [
+            [row["instance"].replace("_", " "), row["claim"], f"**{row['verdict']}**", "; ".join(row["exceptions"]) or _NONE]
+            for row in summary["claims"]
+        ]
         parts = [f"## {heading}\n", _settings(summary), note + "\n"]
+        parts.append(table(("instance", "what the paper says", "verdict", "exceptions"), claims))
         for label, found in summary["tables"].items():
             rows = [[_title(row["policy"]), span(row["poe"], 4)] for row in found["rows"]]
             parts += [f"### {label.replace('_', ' ')}, T = {found['budget']:,}\n", table(("policy", "PoE"), rows)]

@@ -9,7 +9,7 @@ from service.simulation.studies.sharpness import ALMOST, SIMPLE
 _SHOWN = ("best baseline", "sr", "cr_a", "ts_tc", "uniform")
 
 
-_ABOUT = """`{command}` ({runs:,} runs, a quarter of them for K = 200 and instance 5; {environments} environments).
+_ABOUT = """`{command}` ({runs:,} runs, a quarter of them for K = 200 and instance 5; {environments} of 36 environments).
 Weights D^(-s); s = 1 is the paper's and the only one with a proof. Budgets are those at which Simple Tracking with s = 1 errs in
 20, 5, 1 and (extrapolated) 0.1% of the runs.
 """

@@ -28,7 +28,7 @@ def summarise(results: Sequence[Result]) -> dict[str, Any]:
         "budgets": {result.cell.environment.label: result.cell.budget for result in results},
         "cells": [_cell_rates(result) for result in results],
         "worst": worst,
-        "claim": {name: _claim(table) for name, table in worst.items()},
+        "claim": {name: _claim(results, policies, name) for name in COMPLEXITIES},
         "sr_exponent": [_sr_exponent(result) for result in results if result.cell.policy == "sr"],
     }
 
@@ -44,9 +44,9 @@ def _cell_rates(result: Result) -> dict[str, Any]:
     return row
 
 
-def _worst(results: Sequence[Result], policy: str, name: str) -> dict[str, Any]:
-    """The policy's worst rate with its interval, in both conventions, and the published one."""
-    outcomes = [
+def _outcomes(results: Sequence[Result], policy: str, name: str) -> list[Outcome]:
+    """The policy's errors on every instance it was played on."""
+    return [
         Outcome(
             r.cell.environment.label,
             r.final,
@@ -57,6 +57,11 @@ def _worst(results: Sequence[Result], policy: str, name: str) -> dict[str, Any]:
         for r in results
         if r.cell.policy == policy
     ]
+
+
+def _worst(results: Sequence[Result], policy: str, name: str) -> dict[str, Any]:
+    """The policy's worst rate with its interval, in both conventions, and the published one."""
+    outcomes = _outcomes(results, policy, name)
     low, value, high, where = worst_rate(outcomes)
     printed = published()["minimax_rates"]["rates"].get(name, {}).get(PUBLISHED_AS.get(policy, ""))
     return {
@@ -68,22 +73,24 @@ def _worst(results: Sequence[Result], policy: str, name: str) -> dict[str, Any]:
     }
 
 
-def _claim(table: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """For every tracking policy and baseline: above (intervals apart), higher, lower, or below (intervals apart)."""
+def _claim(results: Sequence[Result], policies: Sequence[str], name: str) -> list[dict[str, Any]]:
+    """For every tracking policy and baseline, over the instances that both were played on: which worst rate is larger."""
     verdicts = []
-    everywhere = max(row["instances"] for row in table.values())
     for ours in TRACKING:
-        for policy, row in table.items():
-            if ours not in table or policy in TRACKING or row["instances"] < everywhere:
+        for policy in policies:
+            if ours not in policies or policy in TRACKING:
                 continue
-            mine = table[ours]["plain"]
-            if mine[0] > row["plain"][2]:
+            mine, theirs = _outcomes(results, ours, name), _outcomes(results, policy, name)
+            shared = {o.instance for o in mine} & {o.instance for o in theirs}
+            first = worst_rate([o for o in mine if o.instance in shared])
+            second = worst_rate([o for o in theirs if o.instance in shared])
+            if first.low > second.high:
                 verdict = "above"
-            elif mine[2] < row["plain"][0]:
+            elif first.high < second.low:
                 verdict = "below"
             else:
-                verdict = "higher, intervals overlap" if mine[1] > row["plain"][1] else "lower, intervals overlap"
-            verdicts.append({"policy": ours, "baseline": policy, "verdict": verdict})
+                verdict = "higher, intervals overlap" if first.value > second.value else "lower, intervals overlap"
+            verdicts.append({"policy": ours, "baseline": policy, "verdict": verdict, "instances": len(shared)})
     return verdicts
 
 
