@@ -20,12 +20,12 @@ $(BIN)/uv: requirements/uv.txt
 	@touch $@
 
 $(RUNTIME): $(BIN)/uv requirements/service.txt
-	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --require-hashes -r requirements/service.txt
+	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --compile-bytecode --require-hashes -r requirements/service.txt
 	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --no-deps --editable .
 	@touch $@
 
 $(EVERYTHING): $(RUNTIME) requirements/everything.txt
-	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --require-hashes -r requirements/everything.txt
+	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --compile-bytecode --require-hashes -r requirements/everything.txt
 	@touch $@
 
 venv: $(EVERYTHING) ## Make .venv with everything in it: the service, its extras, the tests' and the checks' tools.
@@ -46,11 +46,12 @@ check: $(EVERYTHING) ## Lint, types, layers, migrations against the tables, lock
 
 browser:
 	@scripts/need chromium chromium
+	@scripts/need curl curl
 
 include $(wildcard make/*.mk)
 
 lock: $(BIN)/uv ## Resolve the dependencies anew into requirements/.
-	$(COMPILE) pyproject.toml --extra postgres --extra charts -o requirements/service.txt
+	$(COMPILE) pyproject.toml --extra postgres -o requirements/service.txt
 	$(COMPILE) pyproject.toml --all-extras --group test --group check --group bench -o requirements/everything.txt
 
 clean: ## Remove what the targets made.

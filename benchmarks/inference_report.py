@@ -79,27 +79,18 @@ def coverage() -> str:
 
 
 def bars(values: list[dict[str, Any]], field: str, title: str, limit: float) -> dict[str, Any]:
-    """Grouped bars with the limit as a line."""
-    return {
-        "layer": [
-            {
-                "data": {"values": values},
-                "mark": "bar",
-                "encoding": {
-                    "y": {"field": "instance", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 320}},
-                    "yOffset": {"field": "policy", "sort": None},
-                    "x": {"field": field, "type": "quantitative", "title": title},
-                    "color": {"field": "policy", "sort": None, "title": None},
-                },
-            },
-            {
-                "data": {"values": [{"limit": limit}]},
-                "mark": {"type": "rule", "strokeDash": [4, 3]},
-                "encoding": {"x": {"field": "limit", "type": "quantitative"}},
-            },
-        ],
-        "width": 460,
+    """Bars with the limit as a line; side by side where an instance has several."""
+    several = len(values) > len({value["instance"] for value in values})
+    encoding: dict[str, Any] = {
+        "y": {"field": "instance", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 320}},
+        "x": {"field": field, "type": "quantitative", "title": title},
+        "color": {"field": "policy", "sort": None, "title": None},
     }
+    if several:
+        encoding["yOffset"] = {"field": "policy", "sort": None}
+    line = {"x": {"field": "limit", "type": "quantitative"}}
+    rule = {"data": {"values": [{"limit": limit}]}, "mark": {"type": "rule", "strokeDash": [4, 3]}, "encoding": line}
+    return {"layer": [{"data": {"values": values}, "mark": "bar", "encoding": encoding}, rule], "width": 460}
 
 
 def width() -> str:
@@ -159,7 +150,7 @@ def calibration() -> str:
     axis = {"type": "quantitative", "scale": {"domain": [0, 1]}}
     points = {
         "data": {"values": values},
-        "mark": {"type": "line", "point": True},
+        "mark": {"type": "point", "filled": True, "size": 50},
         "encoding": {
             "x": {"field": "estimate", "title": "mean estimate of the decile", **axis},
             "y": {"field": "observed", "title": "observed share of wrong leaders", **axis},

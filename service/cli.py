@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
 import uvicorn
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import Progress
 
 from service import __version__
@@ -18,8 +22,10 @@ from service.application.replaying import Different
 from service.application.replaying import replay as replay_history
 from service.errors import BestArmError
 from service.settings import Settings
+from service.simulation import commands as simulation
 from service.storage.database import Database, display_url
 from service.storage.migrating import migrate as migrate_database
+from service.web.metrics import FOLDER as METRICS_FOLDER
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -69,6 +75,25 @@ async def _prepare(settings: Settings) -> None:
         await database.close()
 
 
+def _reason(trouble: Exception) -> str:
+    """What went wrong, with what the database itself said: its operator must know, callers over HTTP need not."""
+    first: BaseException = trouble
+    while first.__cause__ is not None:
+        first = first.__cause__
+    return str(trouble) if first is trouble else f"{trouble} ({first})"
+
+
+@contextmanager
+def _shared_metrics(workers: int) -> Iterator[None]:
+    """Several workers add up their metrics in a folder; it must be known before the workers import anything."""
+    if workers == 1:
+        yield
+        return
+    with TemporaryDirectory(prefix="bestarm-metrics-", ignore_cleanup_errors=True) as folder:
+        os.environ[METRICS_FOLDER] = folder
+        yield
+
+
 @app.command()
 def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
@@ -90,24 +115,25 @@ def serve(
     try:
         asyncio.run(_prepare(settings))
     except BestArmError as trouble:
-        say.print(f"[red]Cannot start on {display_url(settings.database_url)}[/]: {trouble}")
+        say.print(f"[red]Cannot start on {display_url(settings.database_url)}[/]: {escape(_reason(trouble))}")
         raise typer.Exit(1) from trouble
     say.print(f"bestarm {__version__} on http://{settings.host}:{settings.port} with {display_url(settings.database_url)}")
     for name, value in given.items():  # the worker processes read their settings from the environment
         if value is not None:
             os.environ[f"BESTARM_{name.upper()}"] = str(value)
-    uvicorn.run(
-        "service.main:create_server",
-        factory=True,
-        host=settings.host,
-        port=settings.port,
-        workers=settings.workers,
-        log_level=settings.log_level,
-        access_log=False,
-        proxy_headers=False,  # nothing here looks at the client's address
-        timeout_graceful_shutdown=_GRACE_SECONDS,
-        timeout_worker_healthcheck=_STARTING_SECONDS,
-    )
+    with _shared_metrics(settings.workers):
+        uvicorn.run(
+            "service.main:create_server",
+            factory=True,
+            host=settings.host,
+            port=settings.port,
+            workers=settings.workers,
+            log_level=settings.log_level,
+            access_log=False,
+            proxy_headers=False,  # nothing here looks at the client's address
+            timeout_graceful_shutdown=_GRACE_SECONDS,
+            timeout_worker_healthcheck=_STARTING_SECONDS,
+        )
 
 
 @app.command()
@@ -130,7 +156,7 @@ def replay(key: Annotated[str, typer.Argument(help="Key of the experiment.")]) -
         typer.echo(f"{key}: {difference}")
         raise typer.Exit(1) from difference
     except BestArmError as trouble:
-        say.print(f"[red]Cannot replay[/]: {trouble}")
+        say.print(f"[red]Cannot replay[/]: {escape(_reason(trouble))}")
         raise typer.Exit(2) from trouble
     typer.echo(f"{key}: {events:,} events replayed, no difference.")
 
@@ -150,6 +176,9 @@ def migrate() -> None:
     try:
         asyncio.run(run())
     except (BestArmError, OSError) as trouble:
-        say.print(f"[red]Cannot migrate {display_url(settings.database_url)}[/]: {trouble}")
+        say.print(f"[red]Cannot migrate {display_url(settings.database_url)}[/]: {escape(_reason(trouble))}")
         raise typer.Exit(1) from trouble
     say.print(f"{display_url(settings.database_url)} is at the newest migration.")
+
+
+simulation.register(app)

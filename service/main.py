@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from fastapi import FastAPI
@@ -16,9 +16,14 @@ from service.application.writer import Writer
 from service.settings import Settings
 from service.storage.database import Database
 from service.web import problems
+from service.web.dashboard import overview, pages
 from service.web.front import HotRoutes
+from service.web.metrics import MetricsMiddleware
+from service.web.polls import Polls
 from service.web.request_id import RequestIdMiddleware, current_request_id
-from service.web.routes import assignments, experiments, operations, recommendation, rewards
+from service.web.routes import assignments, charts, experiments, operations, recommendation, rewards, stream
+from service.web.same_origin import SameOriginMiddleware
+from service.web.stopping import told_of_stop
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -26,6 +31,16 @@ if TYPE_CHECKING:
     from structlog.typing import EventDict
 
 _ABOUT = "Live adaptive experiments: ask which arm to show, tell what happened, look which arm is best and how sure that is."
+
+
+class _Application(FastAPI):
+    """FastAPI whose document shows our errors."""
+
+    def openapi(self) -> dict[str, Any]:
+        """The OpenAPI document, made once."""
+        if self.openapi_schema is None:
+            self.openapi_schema = problems.describe(super().openapi())
+        return self.openapi_schema
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
@@ -36,28 +51,36 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         database = Database(chosen.database_url)
         writer = Writer(database, queue_limit=chosen.queue_limit)
-        context = Context(database, writer)
+        context = Context.over(database, writer)
         sweeper = Sweeper(context, chosen.sweep_seconds)
         app.state.context = context
         writer.start()
         sweeper.start()
-        yield
+        context.watcher.start()
+        with told_of_stop(context.watcher.end_streams):
+            yield
+        await context.watcher.close()
         await sweeper.close()
         await writer.close()
         await database.close()
 
-    app = FastAPI(
+    app = _Application(
         title="bestarm",
         version=__version__,
         description=_ABOUT,
         lifespan=lifespan,
         generate_unique_id_function=_operation_id,
+        docs_url=None,  # the dashboard draws its own, without other hosts
         redoc_url=None,
     )
     problems.install(app)
-    for module in (experiments, assignments, rewards, recommendation, operations):
+    for module in (experiments, assignments, rewards, recommendation, stream, charts, operations, overview):
         app.include_router(module.router)
+    pages.install(app)
+    app.add_middleware(SameOriginMiddleware)
     app.add_middleware(RequestIdMiddleware)
+    app.add_middleware(MetricsMiddleware)
+    app.add_middleware(Polls, state=app.state)
     return app
 
 

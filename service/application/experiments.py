@@ -62,7 +62,7 @@ def check_arms(arms: Sequence[Arm]) -> None:
     """Floors and values of all arms together."""
     if sum(arm.min_share for arm in arms) > 1 + _FLOOR_SLACK:
         raise InvalidValue("/arms", "The floors (min_share) of all arms together must not exceed 1.")
-    if sum(len(json.dumps(arm.value).encode()) for arm in arms) > MOST_VALUE_BYTES:
+    if sum(len(json.dumps(arm.value, ensure_ascii=False, separators=(",", ":")).encode()) for arm in arms) > MOST_VALUE_BYTES:
         raise InvalidValue("/arms", "The values of all arms together must not exceed 8 MiB.")
 
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from service.domain import AssignmentStatus, Experiment
     from service.policy.base import Floats
+    from service.policy.memory import TargetMemory
 
 _MICROSECONDS = 1_000_000
 # How many snapshots an experiment keeps: fewer when each is large, because it has many arms.
@@ -59,6 +60,7 @@ class Ledger:
         self.found = Found()
         self._positions_by_key: dict[str, int] = {}
         self._targets: Floats | None = None
+        self._memory: TargetMemory | None = None
         self.plan: Plan | None = None
         self._index_of: dict[int, int] = {}
         self.refresh(progress, records)
@@ -113,7 +115,7 @@ class Ledger:
     def targets(self) -> Floats:
         """The target share of each active arm, kept until a mean or a floor moves."""
         if self._targets is None:
-            self._targets = self.policy.targets(self.evidence)
+            self._targets, self._memory = self.policy.fast_targets(self.evidence, self._memory)
         return self._targets
 
     def records(self, positions: Iterable[int]) -> list[ArmRecord]:

@@ -205,12 +205,6 @@ def recommend(ledger: Ledger) -> Recommendation:
     )
 
 
-async def version(context: Context, key: str) -> int:
-    """The experiment's version, read after the request arrived."""
-    async with context.database.reading() as connection:
-        return await reading.version_of(connection, key)
-
-
 async def current(context: Context, key: str) -> Recommendation:
     """The recommendation as of what is stored now."""
     async with context.database.reading() as connection:

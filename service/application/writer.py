@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import structlog
 
+from service.application import metrics
 from service.application.ledger import Ledger
 from service.errors import BestArmError, DatabaseUnavailable, ExperimentNotFound, Overloaded
 from service.storage import journal
@@ -132,6 +133,7 @@ class Writer:
                 self._held_back = waiting
                 break
             group.append(waiting)
+        metrics.group_taken(self._queue.qsize() + (self._held_back is not None))
         return group
 
     async def _answer(self, requests: list[_Waiting[Any]]) -> None:
@@ -140,6 +142,7 @@ class Writer:
             alive = [waiting for waiting in requests if not waiting.answer.done()]
             answers: list[tuple[_Waiting[Any], Any]] = []
             changed: list[Changes] = []
+            began = time.perf_counter()
             try:
                 async with self._database.groups.group() as group:
                     answers, changed = await self._decide(group, alive)
@@ -150,6 +153,7 @@ class Writer:
                 _fail(faulty.waiting, faulty.fault)
                 return await self._answer(requests)
             except DatabaseUnavailable as lost:
+                metrics.group_lost()
                 self._ledgers.clear()
                 if not await self._took_effect(changed):
                     if attempt == _ATTEMPTS:
@@ -158,6 +162,7 @@ class Writer:
                         return None
                     await asyncio.sleep(_RETRY_SECONDS * attempt)
                     continue
+            metrics.group_done(len(answers), time.perf_counter() - began, changed)
             for waiting, result in answers:
                 if isinstance(result, BestArmError):
                     _fail(waiting, result)
@@ -202,8 +207,10 @@ class Writer:
         """The ledger of a locked experiment, brought up to its version."""
         ledger = self._ledgers.pop(experiment_id, None)
         if ledger is None:
+            metrics.ledger_read(known=False)
             ledger = Ledger(*await journal.load(group, experiment_id))
         elif ledger.version != version:
+            metrics.ledger_read(known=True)
             ledger.refresh(*await journal.load(group, experiment_id, since=ledger.version))
         self._ledgers[experiment_id] = ledger
         if len(self._ledgers) > _LEDGERS:

@@ -84,6 +84,11 @@ class Snapshot:
     targets: list[float]
     active: list[bool]
 
+    def share(self, arm: int) -> float:
+        """The arm's part of the draws; 0 before it was there."""
+        total = sum(self.draws)
+        return self.draws[arm] / total if total and arm < len(self.draws) else 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class ObservationRecord:

@@ -16,7 +16,7 @@ Sekhon (2021), "Time-uniform, nonparametric, nonasymptotic confidence sequences"
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import betaln, expit, xlog1py, xlogy  # type: ignore[import-untyped] # scipy ships no types
+from scipy.special import betaln, expit, xlog1py, xlogy
 
 from service.inference.samples import Floats, Ints, Samples
 from service.inference.solving import reach

@@ -2,6 +2,7 @@
 
 What is kept of an arm beside its moments: the moments at the time when its count last reached a power of two ("earlier", a
 block of 2^k); "recent" is all since then. Both are functions of the arm's own reward sequence, and one reward costs O(1).
+A correction of a reward from before that time changes both its moments and the earlier ones.
 
 While block k is open, the earlier sample is fixed and the recent one starts from nothing, so under a stable mean the pair
 test of `pairs` holds for all recent counts at once. Blocks of 16 rewards and more are tested, in both directions, the j-th

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtr  # type: ignore[import-untyped] # scipy ships no types
+from scipy.special import ndtr
 
 from service.inference.samples import Bools, Floats, Ints
 

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from scipy.special import lambertw  # type: ignore[import-untyped] # scipy ships no types
+from scipy.special import lambertw
 
 from service.inference import binary, bounded, real
 from service.inference.samples import Bools, Floats, Ints, Samples

@@ -144,7 +144,7 @@ def _amount(gap: float, kind: RewardKind) -> str:
 
 def _percent(share: float) -> str:
     """A probability for people."""
-    if 0.0 < share < 0.001:  # noqa: PLR2004 - smaller digits say nothing
+    if share < 0.001:  # noqa: PLR2004 - smaller digits say nothing
         return "less than 0.1%"
     return f"{share * 100:.2g}%" if share < 0.1 else f"{share * 100:.0f}%"  # noqa: PLR2004 - one digit more for small ones
 

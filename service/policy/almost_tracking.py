@@ -12,12 +12,14 @@ test with it, start anew after a change of arms; an arm without any draw that is
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from service.policy.base import Choice, Evidence, Floats, Targets, mix_floors
 from service.policy.ceiling import add_remainder, constant_ratio_ceiling
+from service.policy.memory import TargetMemory, remembered_targets
 from service.policy.plan import Plan
 from service.policy.weights import targets_from_means
 
@@ -38,10 +40,20 @@ class AlmostTracking:
         """The H1 weights with the floors mixed in."""
         return mix_floors(targets_from_means(evidence.means, self.sharpness), evidence.floors)
 
-    def choose(self, evidence: Evidence, targets: Targets, plan: Plan | None = None) -> tuple[Choice, Plan | None]:
+    def fast_targets(self, evidence: Evidence, memory: TargetMemory | None) -> tuple[Floats, TargetMemory | None]:
+        """The same, from what is remembered of the last time."""
+        targets, memory = remembered_targets(evidence.means, self.sharpness, memory)
+        return mix_floors(targets, evidence.floors), memory
+
+    def choose(
+        self,
+        evidence: Evidence,
+        targets: Targets,  # noqa: ARG002 - a plan is stored and replayed to the bit, so the direct formula makes it
+        plan: Plan | None = None,
+    ) -> tuple[Choice, Plan | None]:
         """The next draw of the batch, planning a new batch first if the last one was handed out."""
         if plan is None or plan.finished:
-            plan = self.next_plan(evidence, targets, plan or Plan.before_first(len(evidence.draws)))
+            plan = self.next_plan(evidence, partial(self.targets, evidence), plan or Plan.before_first(len(evidence.draws)))
         forgotten = np.flatnonzero(evidence.undrawn & (plan.planned == 0))
         if len(forgotten):
             return Choice(int(forgotten[0]), "warmup"), plan

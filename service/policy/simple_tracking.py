@@ -8,8 +8,10 @@ reward is told before the next ask. Guarantee: none proved for this algorithm; i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from service.policy.base import Choice, Evidence, Floats, Targets, first_undrawn, mix_floors, track
+from service.policy.memory import TargetMemory, remembered_targets
 from service.policy.plan import Plan
 from service.policy.weights import targets_from_means
 
@@ -24,9 +26,14 @@ class SimpleTracking:
         """The H1 weights with the floors mixed in."""
         return mix_floors(targets_from_means(evidence.means, self.sharpness), evidence.floors)
 
+    def fast_targets(self, evidence: Evidence, memory: TargetMemory | None) -> tuple[Floats, TargetMemory | None]:
+        """The same, from what is remembered of the last time."""
+        targets, memory = remembered_targets(evidence.means, self.sharpness, memory)
+        return mix_floors(targets, evidence.floors), memory
+
     def choose(self, evidence: Evidence, targets: Targets, plan: Plan | None = None) -> tuple[Choice, Plan | None]:
         """An arm that was never drawn, else the arm furthest below its target."""
         undrawn = first_undrawn(evidence)
         if undrawn is not None:
             return Choice(undrawn, "warmup"), plan
-        return Choice(track(evidence, targets), "track"), plan
+        return Choice(track(evidence, targets, partial(self.targets, evidence)), "track"), plan

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from service.policy.base import Choice, Evidence, Floats, Targets, first_undrawn, mix_floors, track
+from service.policy.memory import TargetMemory
 from service.policy.plan import Plan
 
 
@@ -22,8 +23,12 @@ class Uniform:
         arms = len(evidence.means)
         return mix_floors(np.full(arms, 1.0 / arms), evidence.floors)
 
+    def fast_targets(self, evidence: Evidence, memory: TargetMemory | None) -> tuple[Floats, TargetMemory | None]:
+        """The same: there is nothing to remember."""
+        return self.targets(evidence), memory
+
     def choose(self, evidence: Evidence, targets: Targets, plan: Plan | None = None) -> tuple[Choice, Plan | None]:
         """An arm that was never drawn, else the arm furthest below its share."""
         undrawn = first_undrawn(evidence)
-        index = track(evidence, targets) if undrawn is None else undrawn
+        index = track(evidence, targets, targets) if undrawn is None else undrawn
         return Choice(index, "uniform"), plan

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Row = dict[str, Any]
-_PNG_SCALE = 1.5
+_PNG_SCALE = 1.0
 
 
 def error_curves(rows: Sequence[Row], title: str) -> Row:

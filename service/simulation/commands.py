@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -21,7 +21,8 @@ from service.errors import BestArmError, InvalidValue
 from service.simulation.environments import KINDS, Environment, Kind, instance, of_means
 
 if TYPE_CHECKING:
-    from service.simulation.session import Session
+    from service.simulation.planning import Answer
+    from service.simulation.session import Result, Session
 
 STUDIES = ("minimax-rates", "real-world", "budgets", "short-horizon", "sharpness")
 DEFAULT_SEED = 20260
@@ -37,6 +38,7 @@ Cluster = Annotated[str | None, typer.Option(help="Address of a dask scheduler, 
 Delay = Annotated[int, typer.Option(help="Draws decided before a reward is known.")]
 Loss = Annotated[float, typer.Option(help="Part of the rewards that never come.")]
 RandomDelay = Annotated[bool, typer.Option("--random-delay", help="The delay varies, geometric with that mean.")]
+ReportOnly = Annotated[bool, typer.Option("--report-only", help="Play nothing more; report what is finished.")]
 KindOption = Annotated[str, typer.Option("--kind", help=f"Rewards: {', '.join(KINDS)}.")]
 
 
@@ -59,12 +61,12 @@ def clear_failures() -> Iterator[None]:
         raise typer.Exit(_INTERRUPTED) from None
 
 
-def _session(folder: Path, runs: int, seed: int, jobs: int, cluster: str | None) -> Session:
+def _session(folder: Path, runs: int, seed: int, jobs: int, cluster: str | None, *, play_more: bool = True) -> Session:
     """A session after making sure that the simulator can run at all."""
     importlib.import_module("numba")
     from service.simulation.session import Session  # noqa: PLC0415 - after the check
 
-    return Session(folder, runs=runs, seed=seed, jobs=jobs, cluster=cluster)
+    return Session(folder, runs=runs, seed=seed, jobs=jobs, cluster=cluster, play_more=play_more)
 
 
 def _numbers(text: str) -> list[float]:
@@ -76,9 +78,10 @@ def _numbers(text: str) -> list[float]:
 
 
 def _kind(text: str) -> Kind:
-    if text not in KINDS:
-        raise InvalidValue("/kind", f"There are no {text!r} rewards. Kinds: {', '.join(KINDS)}.")
-    return cast("Kind", text)
+    for kind in KINDS:
+        if kind == text:
+            return kind
+    raise InvalidValue("/kind", f"There are no {text!r} rewards. Kinds: {', '.join(KINDS)}.")
 
 
 def _environment(name: str | None, means: str | None, kind: str) -> Environment:
@@ -175,28 +178,48 @@ def plan(
         _show_plan(answers, error, out)
 
 
-def _show_plan(answers: list[Any], error: float, out: Path) -> None:
+def _show_plan(answers: list[Answer], error: float, out: Path) -> None:
     """The plan on the screen."""
-    table = Table("policy", f"draws to {error:g} error", "surely (95%)", "beyond any horizon tried" if False else "")
-    table = Table("policy", f"draws until the error is {error:g}", "surely (95%)")
+    table = Table("policy", f"draws until the error is {error:g}", "surely (95%)", "runs")
     for answer in answers:
-        draws, surely = (f"{n:,}" if n else "more than simulated" for n in (answer.draws, answer.surely))
-        table.add_row(answer.policy, draws, surely)
+        longest = f"more than {answer.result.cell.budget:,}"
+        draws, surely = (f"{n:,}" if n else longest for n in (answer.draws, answer.surely))
+        table.add_row(answer.policy, draws, surely, str(answer.result.runs))
     console = Console()
     console.print(table)
     console.print(f"Written to {out}")
 
 
-def _reproduce(study: str, runs: int, jobs: int, out: Path, seed: int, cluster: str | None) -> None:
-    """One study into its own folder."""
+def _reproduce(study: str, *, runs: int, jobs: int, out: Path, seed: int, cluster: str | None, play_more: bool) -> None:
+    """One study into its own folder; after Ctrl-C reported with what is finished."""
     folder = out / study
-    with _session(folder, runs, seed, jobs, cluster) as session:
-        module = importlib.import_module(f"service.simulation.studies.{study.replace('-', '_')}")
-        results = module.run(session)
+    module = importlib.import_module(f"service.simulation.studies.{study.replace('-', '_')}")
+
+    def played(*, more: bool) -> list[Result]:
+        with _session(folder, runs, seed, jobs, cluster, play_more=more) as session:
+            found: list[Result] = module.run(session)
+            return found
+
+    settings: dict[str, str | int] = {
+        "study": study,
+        "seed": seed,
+        "runs": runs,
+        "command": f"bestarm reproduce {study} --runs {runs} --seed {seed}",
+    }
+    try:
+        results = played(more=play_more)
+    except KeyboardInterrupt:
+        _write(study, folder, played(more=False), settings)
+        raise
+    _write(study, folder, results, settings)
+
+
+def _write(study: str, folder: Path, results: list[Result], settings: dict[str, str | int]) -> None:
+    """The study's files, if it has anything to report."""
     from service.simulation.summaries import write_summary  # noqa: PLC0415 - loads the simulator
 
-    settings = {"study": study, "seed": seed, "runs": runs}
-    settings["command"] = f"bestarm reproduce {study} --runs {runs} --seed {seed}"
+    if not results:
+        raise InvalidValue("/out", f"Nothing of {study} is finished in {folder}.")
     write_summary(study, folder, results, settings)
     Console().print(f"Written to {folder}")
 
@@ -209,11 +232,12 @@ def _study_command(study: str, default_runs: int) -> Callable[..., None]:
         out: Out = Path("reproduction"),
         seed: Seed = DEFAULT_SEED,
         cluster: Cluster = None,
+        report_only: ReportOnly = False,
     ) -> None:
         with clear_failures():
             for name in STUDIES if study == "all" else (study,):
                 wanted = min(runs, _SHARPNESS_RUNS) if name == "sharpness" else runs
-                _reproduce(name, wanted, jobs, out, seed, cluster)
+                _reproduce(name, runs=wanted, jobs=jobs, out=out, seed=seed, cluster=cluster, play_more=not report_only)
 
     return command
 

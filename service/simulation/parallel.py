@@ -36,7 +36,7 @@ def _connect(address: str, stack: ExitStack) -> None:
     except ImportError:
         raise InvalidValue("/cluster", _CLUSTER_HINT) from None
     try:
-        client = stack.enter_context(Client(address, timeout=_SECONDS_TO_CONNECT))
+        client = stack.enter_context(Client(address, timeout=_SECONDS_TO_CONNECT))  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
         raise InvalidValue("/cluster", f"No dask scheduler answers at {address}: {error}") from error
     stack.enter_context(joblib.parallel_config(backend="dask", client=client))

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 POLICIES = ("simple_tracking", "almost_tracking", "uniform")
 _POINTS = 60
 _PILOT_RUNS = 100
+_FEWEST_RUNS = 50
 _MOST_DRAWS = 2_000_000
+_MOST_PAIRS = 500_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +72,26 @@ def make_plan(session: Session, environment: Environment, wanted: float, policie
 
 
 def _answer(session: Session, environment: Environment, policy: str, wanted: float) -> Answer:
-    """A pilot finds how long the runs must be, then as many runs as asked for."""
-    variance = 0.25 if environment.kind == "bernoulli" else 1.0
-    horizon = max(4 * environment.arms, round(4 * variance * h1(environment.means) * math.log(1.0 / wanted)))
+    """A pilot finds how long the runs must be, then as many runs as asked for and affordable."""
+    best = environment.means[environment.best]
+    variance = best * (1.0 - best) if environment.kind == "bernoulli" else 1.0
+    horizon = max(4 * environment.arms, round(3.0 * variance * h1(environment.means) * math.log(1.0 / wanted)))
     horizon = min(horizon, _MOST_DRAWS)
     while True:
-        pilot = _play(session, environment, policy, horizon, min(_PILOT_RUNS, session.runs))
+        pilot = _play(session, environment, policy, horizon, min(_PILOT_RUNS, _affordable(environment, horizon, session.runs)))
         reached = _reached(pilot, wanted / 2.0)
         if reached is not None or horizon >= _MOST_DRAWS:
             break
         horizon = min(2 * horizon, _MOST_DRAWS)
     horizon = max(4 * environment.arms, reached or horizon)
-    result = _play(session, environment, policy, horizon, session.runs)
+    result = _play(session, environment, policy, horizon, _affordable(environment, horizon, session.runs))
     return Answer(policy, _reached(result, wanted), _reached(result, wanted, sure=True), result)
+
+
+def _affordable(environment: Environment, horizon: int, runs: int) -> int:
+    """So many runs that a plan takes seconds; a late or lost reward makes a draw dearer, and so do many arms."""
+    dearer = 10 if environment.delay or environment.loss else 1
+    return min(runs, max(_FEWEST_RUNS, _MOST_PAIRS // (horizon * environment.arms * dearer)))
 
 
 def _play(session: Session, environment: Environment, policy: str, horizon: int, runs: int) -> Result:

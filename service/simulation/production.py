@@ -105,10 +105,10 @@ def _remainder_uniforms(chosen: Contender, arms: int, draws: int, seed: int) -> 
     return np.stack([np.random.default_rng([seed, batch]).random(size) for batch in range(1, batches + 1)])
 
 
-def first_difference(environment: Environment, policy: str, draws: int, seed: int) -> int | None:
-    """The first draw in which production and the compiled code part, or None."""
+def first_difference(environment: Environment, policy: str, draws: int, seed: int, against: str | None = None) -> int | None:
+    """The first draw in which production and the compiled code (of `against`, if given) part, or None."""
     key = f"equality|{environment.label}|{policy}"
     production = play_production(environment, policy, draws, stream(seed, key, 0), seed)
-    fast = play_compiled(environment, policy, draws, stream(seed, key, 0), seed)
+    fast = play_compiled(environment, against or policy, draws, stream(seed, key, 0), seed)
     differing = np.flatnonzero(production != fast)
     return int(differing[0]) if len(differing) else None

@@ -40,14 +40,20 @@ def rows_of(result: Result, seed: int) -> Iterator[dict[str, Any]]:
         }
 
 
-def write_tables(folder: Path, results: Sequence[Result], settings: dict[str, Any]) -> None:
-    """results.csv at the budget, curves.csv at every checkpoint, results.json with settings and environments."""
+def write_tables(folder: Path, results: Sequence[Result], settings: dict[str, Any], *, every_checkpoint: bool = False) -> None:
+    """results.csv at the budget, curves.csv at every checkpoint, results.json with settings and environments.
+
+    Where the checkpoints are budgets themselves (`every_checkpoint`) results.csv has them all.
+    """
     seed = int(settings["seed"])
     rows = [row for result in results for row in rows_of(result, seed)]
-    _write_csv(folder / "results.csv", [row for row in rows if row["draws"] == row["budget"]])
-    _write_csv(folder / "curves.csv", rows)
+    if every_checkpoint:
+        final = [{**row, "budget": row["draws"]} for row in rows]
+    else:
+        final = [row for row in rows if row["draws"] == row["budget"]]
+        _write_csv(folder / "curves.csv", rows)
+    _write_csv(folder / "results.csv", final)
     environments = {result.cell.environment.label: _described(result.cell) for result in results}
-    final = [row for row in rows if row["draws"] == row["budget"]]
     text = json.dumps({"settings": settings, "environments": environments, "results": final}, indent=1)
     (folder / "results.json").write_text(text + "\n")
 

@@ -70,7 +70,7 @@ class Block:
 
 def cell(environment: Environment, policy: str, budget: int, checkpoints: int = 1) -> Cell:
     """A cell with so many evenly spaced checkpoints, the last at the budget."""
-    times = sorted({round(budget * step / checkpoints) for step in range(1, checkpoints + 1)})
+    times = sorted({max(1, round(budget * step / checkpoints)) for step in range(1, checkpoints + 1)})
     return Cell(environment, policy, budget, tuple(times))
 
 

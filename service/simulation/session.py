@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
 from rich.progress import (
@@ -39,8 +39,16 @@ class Result:
         return self.errors[-1]
 
 
+class Unfinished(Exception):  # noqa: N818 - a condition, not a failure
+    """Nothing of what is needed here was played before, and nothing more is to be played."""
+
+
 class Session:
-    """Plays cells into a folder; used as a context."""
+    """Plays cells into a folder; used as a context.
+
+    With `play_more` false it only gathers what the folder holds: of every cell the blocks from the first on without a hole,
+    so that an interrupted study can be reported with the runs it has.
+    """
 
     def __init__(
         self,
@@ -51,6 +59,7 @@ class Session:
         jobs: int = 1,
         cluster: str | None = None,
         quiet: bool = False,
+        play_more: bool = True,
     ) -> None:
         if not 1 <= runs <= MOST_RUNS:
             raise InvalidValue("/runs", f"The number of runs must lie between 1 and {MOST_RUNS}, not {runs}.")
@@ -59,7 +68,7 @@ class Session:
         if jobs < 1 and jobs != -1:
             raise InvalidValue("/jobs", "The number of jobs must be positive, or -1 for all cores.")
         self.folder, self.runs, self.seed = folder, runs, seed
-        self._jobs, self._cluster = jobs, cluster
+        self._jobs, self._cluster, self._play_more = jobs, cluster, play_more
         self._journal = Journal(folder)
         columns = (
             TextColumn("{task.description}"),
@@ -70,7 +79,7 @@ class Session:
         )
         self._progress = Progress(*columns, console=Console(stderr=True), disable=quiet)
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> Self:
         self._progress.start()
         return self
 
@@ -83,6 +92,8 @@ class Session:
         wanted = runs or self.runs
         for cell in cells:
             cell.refuse()
+        if not self._play_more:
+            return [result for cell in cells if (result := self._result(cell, wanted)).runs > 0]
         blocks = [block for cell in cells for block in blocks_of(cell, wanted, self.seed)]
         missing = [block for block in blocks if self._journal.find(block) is None]
         task = self._progress.add_task(title, total=len(blocks), completed=len(blocks) - len(missing))
@@ -94,10 +105,20 @@ class Session:
         run_blocks(missing, finished, self._jobs, self._cluster)
         return [self._result(cell, wanted) for cell in cells]
 
+    def play_one(self, cell: Cell, title: str, runs: int | None = None) -> Result:
+        """The result of one cell that the rest of a study depends on."""
+        results = self.play([cell], title, runs)
+        if not results:
+            raise Unfinished
+        return results[0]
+
     def _result(self, cell: Cell, runs: int) -> Result:
-        """The sum over the cell's blocks."""
-        totals = [0] * len(cell.checkpoints)
+        """The sum over the cell's blocks, up to the first that is missing."""
+        totals, counted = [0] * len(cell.checkpoints), 0
         for block in blocks_of(cell, runs, self.seed):
-            for place, errors in enumerate(self._journal.find(block) or ()):
-                totals[place] += errors
-        return Result(cell, runs, tuple(totals))
+            found = self._journal.find(block)
+            if found is None:
+                break
+            counted += block.runs
+            totals = [total + errors for total, errors in zip(totals, found, strict=True)]
+        return Result(cell, counted, tuple(totals))

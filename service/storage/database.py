@@ -12,11 +12,12 @@ from typing import TypeAlias
 from sqlalchemy import engine as sync
 from sqlalchemy import event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from service.errors import DatabaseUnavailable, InvalidValue
+from service.storage.glancing import Glances, PostgresGlances, SqliteGlances
 from service.storage.groups import Groups
 from service.storage.sqlite import SqliteGroups, prepare
 
@@ -31,7 +32,10 @@ _DRIVERS = {
 
 def async_url(url: str) -> URL:
     """The URL as users write it, with the driver that the service brings."""
-    parsed = make_url(url)
+    try:
+        parsed = make_url(url)
+    except ArgumentError as unreadable:
+        raise InvalidValue("/database_url", "It is written sqlite:///file.db or postgresql://user:pw@host/db.") from unreadable
     scheme = parsed.drivername.partition("+")[0]
     if scheme not in _DRIVERS:
         raise InvalidValue("/database_url", f"The database must be sqlite or postgresql, not {scheme!r}.")
@@ -40,7 +44,10 @@ def async_url(url: str) -> URL:
 
 def display_url(url: str) -> str:
     """The URL without its password, for messages."""
-    return make_url(url).render_as_string(hide_password=True)
+    try:
+        return make_url(url).render_as_string(hide_password=True)
+    except ArgumentError:
+        return "a database whose URL cannot be read"
 
 
 # What the layers above hand around without looking inside.
@@ -61,6 +68,7 @@ class Database:
             )
             _prepare_sqlite(self.engine)
             self.groups: Groups = SqliteGroups(parsed.database or ":memory:", _SQLITE_BUSY_SECONDS)
+            self.glances: Glances = SqliteGlances(parsed.database or ":memory:")
         else:
             self.engine = create_async_engine(
                 parsed,
@@ -70,12 +78,19 @@ class Database:
                 connect_args={"timeout": 10, "server_settings": {"application_name": "bestarm"}},
             )
             self.groups = _postgres_groups(self.engine)
+            self.glances = _postgres_glances(self.engine)
+
+    async def connect(self) -> AsyncConnection:
+        """A connection; whatever keeps us out (no server, no such database, a wrong password) is one kind of failure."""
+        try:
+            return await self.engine.connect()
+        except (DBAPIError, PoolTimeout, OSError, sqlite3.OperationalError) as refused:
+            raise DatabaseUnavailable("The database does not answer.") from refused
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
         """A consistent snapshot: all statements see the same state of the database."""
-        with _named_failures():
-            connection = await self.engine.connect()
+        connection = await self.connect()
         try:
             with _named_failures():
                 if not self.is_sqlite:  # a SQLite read transaction is a snapshot by itself
@@ -87,8 +102,7 @@ class Database:
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[AsyncConnection]:
         """A transaction that commits when the block ends well. On SQLite it takes the write lock at once."""
-        with _named_failures():
-            connection = await self.engine.connect()
+        connection = await self.connect()
         try:
             with _named_failures():
                 await connection.execution_options(immediate=True)
@@ -100,6 +114,7 @@ class Database:
     async def close(self) -> None:
         """Let go of all connections."""
         await self.groups.close()
+        await self.glances.close()
         await self.engine.dispose()
 
 
@@ -107,6 +122,12 @@ def _postgres_groups(engine: AsyncEngine) -> Groups:
     from service.storage.postgres import PostgresGroups  # noqa: PLC0415 - its driver is an extra
 
     return PostgresGroups(engine)
+
+
+def _postgres_glances(engine: AsyncEngine) -> Glances:
+    from service.storage.postgres import AWAY, connecting  # noqa: PLC0415 - likewise
+
+    return PostgresGlances(connecting(engine), AWAY)
 
 
 class _named_failures:  # noqa: N801 - reads as the statement it is used as

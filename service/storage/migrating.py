@@ -56,6 +56,9 @@ async def migrate(database: Database) -> None:
             connection.execute(text("SELECT pg_advisory_unlock(:lock)"), {"lock": _MIGRATION_LOCK})
             connection.commit()
 
-    async with database.engine.connect() as connection:
+    connection = await database.connect()
+    try:
         await connection.execution_options(immediate=True)
         await connection.run_sync(upgrade)
+    finally:
+        await connection.close()

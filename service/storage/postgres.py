@@ -5,7 +5,7 @@ asyncpg is used directly here, because on this path SQLAlchemy's share of the wo
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from service.storage.groups import Column, Query, Write
 
-_AWAY = (
+AWAY = (
     OSError,
     TimeoutError,
     asyncpg.InterfaceError,
@@ -28,11 +28,18 @@ _AWAY = (
 )
 
 
+def connecting(engine: AsyncEngine) -> Callable[[], Awaitable[asyncpg.Connection[Any]]]:
+    """How to open a connection of asyncpg's own to the engine's database."""
+    _, arguments = engine.dialect.create_connect_args(engine.url)
+    arguments.pop("async_fallback", None)
+    return lambda: asyncpg.connect(**arguments, timeout=10)
+
+
 @contextmanager
 def _named_failures() -> Iterator[None]:
     try:
         yield
-    except _AWAY as lost:
+    except AWAY as lost:
         raise DatabaseUnavailable("The database does not answer.") from lost
 
 
@@ -59,15 +66,13 @@ class PostgresGroups:
     """Keeps its connection from group to group; after any failure it takes a new one."""
 
     def __init__(self, engine: AsyncEngine) -> None:
-        _, self._arguments = engine.dialect.create_connect_args(engine.url)
-        self._arguments.pop("async_fallback", None)
+        self._open = connecting(engine)
         self._connection: asyncpg.Connection[Any] | None = None
 
     @asynccontextmanager
     async def group(self) -> AsyncIterator[PostgresGroup]:
         """Begin; commit when the block ends well."""
-        with _named_failures():
-            connection = self._connection or await asyncpg.connect(**self._arguments, timeout=10)
+        connection = self._connection or await self._connect()
         self._connection = None
         try:
             with _named_failures():
@@ -79,6 +84,12 @@ class PostgresGroups:
             connection.terminate()
             raise
         self._connection = connection
+
+    async def _connect(self) -> asyncpg.Connection[Any]:
+        try:
+            return await self._open()
+        except (*AWAY, asyncpg.PostgresError) as refused:  # a wrong password, no such database: as good as away
+            raise DatabaseUnavailable("The database does not answer.") from refused
 
     async def close(self) -> None:
         """Close the connection."""

@@ -29,15 +29,6 @@ async def experiment_id_of(connection: AsyncConnection, key: str) -> int:
     return int(found)
 
 
-async def version_of(connection: AsyncConnection, key: str) -> int:
-    """The experiment's version: all that a 304 needs to know."""
-    wanted = select(experiments.c.version).where(experiments.c.key == key)
-    found = (await connection.execute(wanted)).scalar_one_or_none()
-    if found is None:
-        raise ExperimentNotFound(key)
-    return int(found)
-
-
 async def experiment_by_key(connection: AsyncConnection, key: str) -> tuple[Progress, list[ArmRecord]]:
     """An experiment with all its arms."""
     row = (await connection.execute(select(experiments).where(experiments.c.key == key))).mappings().first()

@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Coroutine
 from typing import Any, NoReturn
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
+from service.errors import ExperimentNotFound
 from service.web.problems import BadRequest
 
 MOST_BYTES = 1024 * 1024
 MOST_BYTES_OF_MANY = 16 * 1024 * 1024
+# Deep enough for any value, and well below where Python's own recursion ends.
+DEEPEST = 128
+_KEY = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_TOO_DEEP = f"The JSON is nested deeper than {DEEPEST} levels."
 _LARGE = {
     "/v1/experiments",
     "/v1/experiments/{key}/assignments/batch",
@@ -27,7 +33,7 @@ _LARGE = {
 
 
 class StrictRoute(APIRoute):
-    """A route whose body went through `read_json` before its schema sees it."""
+    """A route whose path, query and body were checked whole before its handler sees them."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Wrap FastAPI's own handler."""
@@ -36,6 +42,11 @@ class StrictRoute(APIRoute):
         required = bool(self.body_field and self.body_field.field_info.is_required())
 
         async def strict(request: Request) -> Response:
+            key = request.path_params.get("key")
+            if key is not None and not _KEY.fullmatch(key):
+                raise ExperimentNotFound(key)  # before it meets a database that could not even compare it
+            for name, value in request.query_params.multi_items():
+                _check_text(f"/query/{name}", value)
             if self.body_field is not None:
                 body = await read_limited(request, limit)
                 if body or required:
@@ -70,7 +81,7 @@ def parse_json(body: bytes, content_type: str | None) -> Any:  # noqa: ANN401 - 
     try:
         parsed = json.loads(body, parse_constant=_refuse_constant)
     except RecursionError as deep:
-        raise BadRequest(400, "malformed_json", "The JSON is nested too deeply.") from deep
+        raise BadRequest(400, "malformed_json", _TOO_DEEP) from deep
     except (json.JSONDecodeError, UnicodeDecodeError) as broken:
         raise BadRequest(400, "malformed_json", f"The body is not JSON: {broken}") from broken
     except ValueError as long:  # an integer with more digits than Python reads
@@ -84,20 +95,22 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def refuse_unstorable(parsed: object) -> None:
-    """Refuse infinite numbers (1e400), U+0000 and unpaired surrogates anywhere, object names included."""
-    waiting: list[tuple[str, object]] = [("", parsed)]
+    """Refuse infinite numbers (1e400), U+0000 and unpaired surrogates anywhere, object names included, and deep nesting."""
+    waiting: list[tuple[str, object, int]] = [("", parsed, 0)]
     while waiting:
-        pointer, value = waiting.pop()
+        pointer, value, depth = waiting.pop()
+        if depth > DEEPEST:
+            raise BadRequest(400, "malformed_json", _TOO_DEEP)
         if isinstance(value, float) and not math.isfinite(value):
             _refuse(pointer, "Numbers must be finite.")
         elif isinstance(value, str):
             _check_text(pointer, value)
         elif isinstance(value, list):
-            waiting.extend((f"{pointer}/{index}", item) for index, item in enumerate(value))
+            waiting.extend((f"{pointer}/{index}", item, depth + 1) for index, item in enumerate(value))
         elif isinstance(value, dict):
             for name, item in value.items():
                 _check_text(pointer, name)
-                waiting.append((f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}", item))
+                waiting.append((f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}", item, depth + 1))
 
 
 def _check_text(pointer: str, text: str) -> None:

@@ -7,6 +7,7 @@ FastAPI's handler, and answered at once. Anything else is passed on untouched, s
 from __future__ import annotations
 
 import re
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -15,6 +16,7 @@ from service.application import asks, tells
 from service.application.tells import Tell
 from service.errors import BestArmError
 from service.web import views
+from service.web.metrics import count_request
 from service.web.problems import problem_for, problem_of_ours
 from service.web.request_id import name_request
 
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     from service.application.context import Context
 
 _PATH = re.compile(r"/v1/experiments/([a-z0-9][a-z0-9._-]{0,63})/assignments(?:/(asg_[0-9a-f]{27})/reward)?")
+# As FastAPI spells them: both ways count under one name.
+_ASK_ROUTE = "/v1/experiments/{key}/assignments"
+_TELL_ROUTE = "/v1/experiments/{key}/assignments/{id}/reward"
 _PLAIN_KEY = re.compile(rb"[ -~]{1,255}")
 _MOST_BYTES = 4096
 # A browser's request takes the long way, where its origin is looked at; so does anything with a body we cannot see whole.
@@ -61,7 +66,9 @@ class HotRoutes:
         if message["type"] != "http.request" or message.get("more_body") or len(body) > _MOST_BYTES:
             await self.app(scope, _replaying(message, receive), send)
             return
+        began = perf_counter()
         key, assignment = matched.groups()
+        route = _ASK_ROUTE if assignment is None else _TELL_ROUTE
         try:
             asked = _read_ask(body or b"{}") if assignment is None else _read_tell(body)
         except (msgspec.DecodeError, UnicodeDecodeError):
@@ -71,17 +78,21 @@ class HotRoutes:
             return
         name = name_request(headers.get(b"x-request-id", b""))
         context: Context = self.state.context
+        problem = None
         try:
             if isinstance(asked, _Ask):
                 status, answer, extra = await _ask(context, key, asked, headers)
             else:
                 status, answer, extra = await _tell(context, key, assignment, asked)
         except BestArmError as refused:
-            await problem_for(refused, {"x-request-id": name.decode()})(scope, receive, send)
-            return
+            problem = problem_for(refused, {"x-request-id": name.decode()})
         except Exception as fault:  # noqa: BLE001 - whatever it is, the caller gets a problem and the log the rest
-            await problem_of_ours(scope["path"], fault, {"x-request-id": name.decode()})(scope, receive, send)
+            problem = problem_of_ours(scope["path"], fault, {"x-request-id": name.decode()})
+        if problem is not None:
+            count_request("POST", route, problem.status_code, perf_counter() - began)
+            await problem(scope, receive, send)
             return
+        count_request("POST", route, status, perf_counter() - began)
         await send(
             {
                 "type": "http.response.start",

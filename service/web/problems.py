@@ -12,7 +12,9 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from service import errors
+from service.web.metrics import count_problem
 from service.web.request_id import current_request_id
+from service.web.schemas import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,6 +65,7 @@ def problem(
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """A problem answer."""
+    count_problem(code)
     content: dict[str, Any] = {
         "type": f"urn:bestarm:problem:{code}",
         "title": HTTPStatus(status).phrase,
@@ -115,7 +118,8 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     async def unexpected(request: Request, error: Exception) -> Response:
-        return problem_of_ours(request.url.path, error)
+        # Starlette answers these outside of all middleware, so the name is put on here.
+        return problem_of_ours(request.url.path, error, {"X-Request-Id": current_request_id()})
 
 
 def _field(error: Mapping[str, Any]) -> dict[str, str]:
@@ -124,6 +128,20 @@ def _field(error: Mapping[str, Any]) -> dict[str, str]:
     steps = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
     pointer = steps if where == "body" else f"/{where}{steps}"
     return {"pointer": pointer, "detail": str(error["msg"])}
+
+
+def describe(document: dict[str, Any]) -> dict[str, Any]:
+    """The OpenAPI document with the shape of problems in it, also where the framework would show its own."""
+    shapes = document["components"]["schemas"]
+    for framework_s in ("HTTPValidationError", "ValidationError"):
+        shapes.pop(framework_s, None)
+    problem_shape = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+    shapes |= problem_shape.pop("$defs") | {"Problem": problem_shape}
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            if "application/json" in operation["responses"].get("422", {}).get("content", {}):
+                operation["responses"] |= {str(status): answer for status, answer in documented(422).items()}
+    return document
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:

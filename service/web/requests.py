@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
@@ -55,8 +55,9 @@ def page_token(
     if token is None:
         return None
     try:
-        return int(base64.urlsafe_b64decode(token.encode()).removeprefix(b"below:"))
-    except (ValueError, binascii.Error) as broken:
+        number = re.fullmatch(rb"below:(\d{1,18})", base64.urlsafe_b64decode(token.encode()))
+        return int(number[1])  # type: ignore[index] # None is a TypeError, caught below
+    except (ValueError, TypeError) as broken:
         detail = "This page_token was not given out by us."
         raise BadRequest(422, "validation_failed", detail, [{"pointer": "/query/page_token", "detail": detail}]) from broken
 

@@ -22,7 +22,7 @@ Description = Annotated[str, Field(max_length=10_000)]
 
 
 def _small(value: JsonValue) -> JsonValue:
-    if len(json.dumps(value, ensure_ascii=False).encode()) > MOST_VALUE_BYTES:
+    if len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()) > MOST_VALUE_BYTES:
         raise ValueError("A value may take at most 16 KiB as JSON.")
     return value
 
@@ -45,6 +45,8 @@ class Answer(BaseModel):
 class ArmIn(Request):
     """An arm to begin with or to add."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [{"key": "blue", "name": "Blue", "value": {"color": "blue"}}]})
+
     key: Key
     name: Name | None = None
     value: Value = None
@@ -53,6 +55,8 @@ class ArmIn(Request):
 
 class ArmPatch(Request):
     """What may change about an arm."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"status": "disabled"}]})
 
     name: Name = ""
     value: Value = None
@@ -162,6 +166,10 @@ class ExperimentIn(Request):
 class ExperimentPatch(Request):
     """What may change about an experiment; fields left out stay."""
 
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"name": "Checkout", "expiry": {"after_seconds": 3600, "reward": 0}}]}
+    )
+
     name: Name = ""
     description: Description = ""
     expiry: ExpiryIn | None = None
@@ -174,6 +182,8 @@ class ExperimentPatch(Request):
 
 class ConcludeIn(Request):
     """Which arm to serve from now on; without it, the recommendation."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"arm": "green"}]})
 
     arm: Key | None = None
 
@@ -227,6 +237,14 @@ class RewardItemIn(Request):
 
 class TellManyIn(Request):
     """Many rewards."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"rewards": [{"assignment": "asg_000000004d23f1c8e0a97b5d264", "reward": 1}, {"unit": "user-42", "reward": 0}]}
+            ]
+        }
+    )
 
     # Items are validated one by one, because the good ones count whatever the others are.
     rewards: Annotated[list[SkipValidation[RewardItemIn]], Field(min_length=1, max_length=MOST_ITEMS)]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.integrate import quad  # type: ignore[import-untyped] # scipy ships no types
-from scipy.special import comb  # type: ignore[import-untyped] # likewise
-from scipy.stats import t as student  # type: ignore[import-untyped] # likewise
+from scipy.integrate import quad
+from scipy.special import comb
+from scipy.stats import t as student
 
 from service.inference import binary, bounded, real
 from service.inference.samples import Floats, Samples

@@ -39,7 +39,7 @@ class Workers:
             database = Database(self.url, pool_size=4)
             writer = Writer(database, queue_limit=4096, clock=lambda: self.now)
             writer.start()
-            self.contexts.append(Context(database, writer))
+            self.contexts.append(Context.over(database, writer))
 
     async def _close(self) -> None:
         for context in self.contexts:

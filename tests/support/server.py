@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
@@ -30,29 +31,38 @@ def free_port() -> int:
 class Server:
     """`bestarm serve` with its workers, on a port of its own."""
 
-    def __init__(self, database_url: str, *, workers: int = 1, port: int | None = None, **environment: str) -> None:
-        self.database_url = database_url
+    def __init__(
+        self,
+        database_url: str,
+        *,
+        workers: int = 1,
+        port: int | None = None,
+        program: Sequence[str | Path] = (sys.executable, "-m", "service"),
+        cwd: Path | None = None,
+        **environment: str,
+    ) -> None:
         self.database_url = database_url
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = Path(tempfile.mkdtemp(prefix="bestarm-")) / "log"
         settings = {"BESTARM_DATABASE_URL": database_url, "BESTARM_LOG_LEVEL": "warning"}
-        command = [sys.executable, "-m", "service", "serve", "--port", str(self.port), "--workers", str(workers)]
+        command = [*program, "serve", "--port", str(self.port), "--workers", str(workers)]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                command, env=os.environ | settings | environment, stdout=log, stderr=log, start_new_session=True
+                command, env=os.environ | settings | environment, cwd=cwd, stdout=log, stderr=log, start_new_session=True
             )
         self._wait_until_ready()
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + _START_SECONDS
-        with self.client() as client:  # one for all tries: making a client costs more than asking
-            while time.monotonic() < deadline and self.process.poll() is None:
-                try:
-                    if client.get("/readyz", timeout=5).status_code == 200:
-                        return
-                except httpx.TransportError:
-                    time.sleep(0.05)
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                break
+            try:
+                if httpx.get(f"{self.url}/readyz", timeout=5).status_code == 200:
+                    return
+            except httpx.TransportError:
+                time.sleep(0.05)
         self.kill()
         raise RuntimeError(f"The service did not start:\n{self.log.read_text()}")
 

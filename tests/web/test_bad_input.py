@@ -257,7 +257,7 @@ def test_a_bad_experiment_key_harms_nobody_else(wire: Wire, api: httpx.Client, e
     ],
     ids=["half", "form as JSON", "bytes", "two", "deep", "deep and closed", "deep objects", "text", "form", "no type"],
 )
-def test_a_body_must_be_json(
+def test_a_body_must_be_json(  # noqa: PLR0917 - parametrized
     api: httpx.Client, rows: Rows, path: str, content: bytes, content_type: str | None, status: int, code: str
 ) -> None:
     """What is not JSON is 400; what does not say that it is JSON is 415."""
@@ -270,7 +270,7 @@ def test_a_body_must_be_json(
 
 @pytest.mark.parametrize("depth", [90, 150, 400, 700, 950])
 def test_nesting_is_kept_or_refused(api: httpx.Client, key: str, depth: int) -> None:
-    """A value nested a hundred deep is kept; a deeper one is refused, however deep Python itself could go."""
+    """A value nested a hundred deep is kept; a much deeper one is refused, however deep Python itself could go."""
     value = "[" * depth + "]" * depth
     body = f'{{"key": "{key}", "arms": [{{"key": "a", "value": {value}}}, {{"key": "b"}}]}}'
     answer = api.post("/v1/experiments", content=body, headers={"content-type": "application/json"})
@@ -317,7 +317,7 @@ def test_an_idempotency_key_is_printable(api: httpx.Client, rows: Rows, live: di
 
 def test_the_largest_value_is_kept(wire: Wire, key: str) -> None:
     """16 KiB of JSON, counted without spaces and in UTF-8, is a value; one byte more is not."""
-    for value in ("é" * (8 * 1024 - 1), [1] * (8 * 1024 - 1) + [10], "x" * (16 * 1024 - 2)):
+    for value in ("é" * (8 * 1024 - 1), [1] * (8 * 1024 - 1), "x" * (16 * 1024 - 2)):
         size = len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode())
         assert 16 * 1024 - 1 <= size <= 16 * 1024
         name = f"{key}-{size}-{len(value)}"

@@ -157,7 +157,7 @@ WAYS: dict[str, list[str]] = {
 
 @pytest.mark.parametrize("status", MOVES)
 def test_the_moves_of_a_life(wire: Wire, key: str, status: str) -> None:
-    """draft -> running <-> paused -> concluded -> archived; every other move is 409 and changes nothing."""
+    """Draft -> running <-> paused -> concluded -> archived; every other move is 409 and changes nothing."""
     for move in ("start", "pause", "resume", "conclude", "archive"):
         name = f"{key}-{move}"
         wire.create(name, arms=arms(2), status="draft")

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
+from tests.support.server import Server
 from tests.support.wire import Wire, arms
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["front", "framework"])
+def wire(server: Server, request: pytest.FixtureRequest) -> Iterator[Wire]:
+    """Both ways to the same use cases: the raw front, and the framework behind it."""
+    with Wire(server.url, by_framework=request.param) as connection:
+        yield connection
 
 
 def test_a_reward(wire: Wire, experiment: str) -> None:

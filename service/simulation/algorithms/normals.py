@@ -39,7 +39,7 @@ _HEIGHT = np.exp(-0.5 * _X**2)
 
 
 @compiled
-def next_bits(state: NDArray[np.uint64]) -> Any:
+def next_bits(state: NDArray[np.uint64]) -> Any:  # noqa: ANN401 - numpy adds two of its integers to Any
     """64 random bits: one step of SFC64."""
     bits = state[0] + state[1] + state[3]
     state[3] += np.uint64(1)

@@ -12,7 +12,7 @@ import math
 from typing import TYPE_CHECKING
 
 from service.simulation.complexity import h1
-from service.simulation.runner import Cell
+from service.simulation.runner import RUNS_PER_BLOCK, Cell
 
 if TYPE_CHECKING:
     from service.simulation.environments import Environment
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 WANTED_ERROR = 0.05
 STEP = 100
 _PILOT_RUNS = 500
+_MOST_SEARCH_DRAWS = 200_000_000
 
 
 def _every_step(environment: Environment, horizon: int, policy: str) -> Cell:
@@ -28,6 +29,12 @@ def _every_step(environment: Environment, horizon: int, policy: str) -> Cell:
     first = math.ceil(environment.arms * 2 / STEP) * STEP
     end = horizon + STEP // 2
     return Cell(environment, policy, end, (*range(first, end, STEP), end))
+
+
+def _runs_for(horizon: int, runs: int) -> int:
+    """Fewer runs for the search where it would take longer than the study itself; whole blocks."""
+    affordable = _MOST_SEARCH_DRAWS // horizon // RUNS_PER_BLOCK * RUNS_PER_BLOCK
+    return min(runs, max(_PILOT_RUNS, affordable))
 
 
 def _reached(result: Result, wanted: float) -> int | None:
@@ -45,14 +52,14 @@ def find_horizon(
     horizon = math.ceil(8 * h1(environment.means) / STEP) * STEP
     title = f"budget of instance {environment.label}"
     while True:
-        (pilot,) = session.play([_every_step(environment, horizon, policy)], f"{title}, pilot", _PILOT_RUNS)
+        pilot = session.play_one(_every_step(environment, horizon, policy), f"{title}, pilot", _PILOT_RUNS)
         found = _reached(pilot, wanted)
         if found is not None:
             break
         horizon *= 2
     horizon = math.ceil(1.15 * found / STEP) * STEP + STEP
     while True:
-        (result,) = session.play([_every_step(environment, horizon, policy)], title)
+        result = session.play_one(_every_step(environment, horizon, policy), title, _runs_for(horizon, session.runs))
         found = _reached(result, wanted)
         if found is not None:
             return found

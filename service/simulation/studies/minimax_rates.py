@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from service.simulation.environments import INSTANCES, instance
 from service.simulation.runner import cell
+from service.simulation.session import Unfinished
 from service.simulation.studies.horizons import find_horizon
 from service.simulation.studies.lineup import EVERYONE, able
 
@@ -24,7 +26,8 @@ def run(session: Session) -> list[Result]:
     results: list[Result] = []
     for name in INSTANCES:
         environment = instance(name)
-        budget = find_horizon(session, environment)
-        cells = [cell(environment, policy, budget, _CHECKPOINTS) for policy in able(EVERYONE, environment, budget)]
-        results += session.play(cells, f"instance {name}, T = {budget}")
+        with suppress(Unfinished):
+            budget = find_horizon(session, environment)
+            cells = [cell(environment, policy, budget, _CHECKPOINTS) for policy in able(EVERYONE, environment, budget)]
+            results += session.play(cells, f"instance {name}, T = {budget}")
     return results

@@ -12,11 +12,13 @@ best one.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from service.simulation.complexity import h1
 from service.simulation.environments import INSTANCES, REAL_WORLD, instance
 from service.simulation.runner import Cell
+from service.simulation.session import Unfinished
 from service.simulation.studies.lineup import BASELINES, able
 from service.simulation.studies.structures import all_structures
 
@@ -38,9 +40,9 @@ _STEPS = 80
 
 
 def environments() -> list[Environment]:
-    """The random structures, the real-world instances and the paper's ten, the longest last."""
-    paper = sorted(INSTANCES, key=lambda name: name == _LONG)
-    return [*all_structures(), *(instance(name) for name in (*REAL_WORLD, *paper))]
+    """The paper's instances, the real-world ones and the random structures; the longest last, should time run out."""
+    found = [*(instance(name) for name in (*INSTANCES, *REAL_WORLD)), *all_structures()]
+    return sorted(found, key=lambda world: (world.label == _LONG, world.arms > _MANY_ARMS))
 
 
 def runs_for(environment: Environment, runs: int) -> int:
@@ -56,7 +58,7 @@ def find_budgets(session: Session, environment: Environment) -> tuple[int, ...]:
         step = max(1, round(max(horizon, 2.0 * _STEPS) / _STEPS))
         points = tuple(step * k + environment.arms for k in range(1, _STEPS + 1))
         cell = Cell(environment, "simple_tracking", points[-1], points)
-        (result,) = session.play([cell], f"budgets of {environment.label}", runs_for(environment, session.runs))
+        result = session.play_one(cell, f"budgets of {environment.label}", runs_for(environment, session.runs))
         found = [_first_below(result, level) for level in levels]
         if None not in found:
             break
@@ -92,9 +94,17 @@ def run(session: Session) -> list[Result]:
     """All policies on all environments, then how often the best arm was starved."""
     results: list[Result] = []
     for environment in environments():
-        budgets = find_budgets(session, environment)
-        runs = runs_for(environment, session.runs)
-        results += session.play(cells_of(environment, budgets), f"{environment.label}, T = {budgets}", runs)
-        starved = [Cell(environment, name, budgets[-1], budgets, "starved") for name in STARVED_SHARPNESS]
-        results += session.play(starved, f"{environment.label}, starved", max(1, runs // 4))
+        with suppress(Unfinished):
+            results += _run_one(session, environment)
     return results
+
+
+def _run_one(session: Session, environment: Environment) -> list[Result]:
+    """One environment at its budgets."""
+    budgets = find_budgets(session, environment)
+    runs = runs_for(environment, session.runs)
+    starved = [Cell(environment, name, budgets[-1], budgets, "starved") for name in STARVED_SHARPNESS]
+    return [
+        *session.play(cells_of(environment, budgets), f"{environment.label}, T = {budgets}", runs),
+        *session.play(starved, f"{environment.label}, starved", max(1, runs // 4)),
+    ]

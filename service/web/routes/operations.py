@@ -1,4 +1,4 @@
-"""Is it alive, is it ready."""
+"""Is it alive, is it ready, how busy is it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from fastapi import APIRouter, Response
 
 from service import __version__
 from service.application import looks
+from service.web.metrics import MEDIA_TYPE, exposition
 from service.web.problems import documented
 from service.web.requests import ContextOf, json_response
 
@@ -23,3 +24,9 @@ async def readyz(context: ContextOf) -> Response:
     """The database answers and has the newest schema."""
     await looks.require_ready(context.database)
     return json_response({"status": "ready", "version": __version__})
+
+
+@router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+def metrics() -> Response:
+    """Counters and histograms of all workers of this host, for Prometheus."""
+    return Response(exposition(), media_type=MEDIA_TYPE)

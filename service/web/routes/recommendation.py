@@ -6,27 +6,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Response
 
-from service import __version__
-from service.application import history, looks, recommending
-from service.web import schemas, views
+from service.application import history, looks
+from service.web import conditional, schemas, views
 from service.web.body import StrictRoute
 from service.web.problems import documented
 from service.web.requests import ContextOf, Paged, PageSize, PageToken, json_response
 
 router = APIRouter(prefix="/v1/experiments/{key}", tags=["recommendation"], route_class=StrictRoute)
-
-
-def etag_of(version: int) -> str:
-    """Made of the release and the version: either may change what is shown."""
-    return f'"{__version__}-{version}"'
-
-
-def matches(if_none_match: str | None, etag: str) -> bool:
-    """Does the caller have this state already? (RFC 9110: a list, weak tags compare equal, * is any)."""
-    if if_none_match is None:
-        return False
-    given = [tag.strip().removeprefix("W/") for tag in if_none_match.split(",")]
-    return etag in given or "*" in given
 
 
 @router.get(
@@ -36,13 +22,11 @@ def matches(if_none_match: str | None, etag: str) -> bool:
 )
 async def get_recommendation(context: ContextOf, key: str, if_none_match: Annotated[str | None, Header()] = None) -> Response:
     """The empirically best active arm, with how sure that is."""
-    if if_none_match is not None:
-        etag = etag_of(await recommending.version(context, key))
-        if matches(if_none_match, etag):
-            return Response(status_code=304, headers={"ETag": etag})
-    recommendation = await recommending.current(context, key)
-    headers = {"ETag": etag_of(recommendation.progress.version), "Cache-Control": "no-cache"}
-    return json_response(views.recommendation_view(recommendation), headers=headers)
+    version = await context.versions.current(key)
+    etag = conditional.etag_of(version)
+    if conditional.matches(if_none_match, etag):
+        return conditional.not_modified(etag)
+    return conditional.versioned(await conditional.recommendation(context, key, version), None)
 
 
 @router.get("/history", response_model=schemas.CourseOut, responses=documented(404, 422, 503))

@@ -1,0 +1,18 @@
+# Offline simulation: the paper's experiments, the proof that the fast kernels equal the production policies, the speed.
+.PHONY: reproduce reproduction-page equality-study bench-sim
+
+REPRODUCTION := docs/reproduction
+SIM_JOBS ?= -1
+
+reproduce: $(EVERYTHING) ## Run every study of the paper again (10,000 runs each; hours on one core) and write docs/reproduction.md.
+	$(BIN)/bestarm reproduce all --runs 10000 --seed 20260 --jobs $(SIM_JOBS) --out $(REPRODUCTION)
+	$(BIN)/bestarm reproduce page --from $(REPRODUCTION) --to docs/reproduction.md
+
+reproduction-page: $(EVERYTHING) ## Write docs/reproduction.md from the committed result files.
+	$(BIN)/bestarm reproduce page --from $(REPRODUCTION) --to docs/reproduction.md
+
+equality-study: $(EVERYTHING) ## Compare 1,000 runs of the compiled policies with service/policy, draw for draw.
+	$(BIN)/python benchmarks/simulation_equality.py --runs 1000 --out benchmarks/results/simulation_equality.json
+
+bench-sim: $(EVERYTHING) ## Measure the simulator's speed as ratios in one run.
+	$(BIN)/python benchmarks/simulation_speed.py --out benchmarks/results/simulation_speed.json

@@ -1,0 +1,56 @@
+"""Error over time: the final errors as a table, the curves as figures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from service.simulation import charts
+from service.simulation.algorithms.catalogue import contender
+from service.simulation.metrics import wilson
+from service.simulation.reports import write_curves
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from service.simulation.session import Result
+
+
+def by_instance(results: Sequence[Result]) -> dict[str, list[Result]]:
+    """The results of each environment."""
+    found: dict[str, list[Result]] = {}
+    for result in results:
+        found.setdefault(result.cell.environment.label, []).append(result)
+    return found
+
+
+def summarise(results: Sequence[Result]) -> dict[str, Any]:
+    """Final errors with intervals, best first."""
+    tables = {}
+    for label, group in by_instance(results).items():
+        rows: list[dict[str, Any]] = [
+            {"policy": r.cell.policy, "errors": r.final, "runs": r.runs, "poe": list(wilson(r.final, r.runs))} for r in group
+        ]
+        tables[label] = {"budget": group[0].cell.budget, "rows": sorted(rows, key=lambda row: row["errors"])}
+    return {"tables": tables}
+
+
+def draw_each(folder: Path, results: Sequence[Result]) -> None:
+    """A figure for every environment."""
+    for label, group in by_instance(results).items():
+        title = f"{label.replace('_', ' ')}, {group[0].cell.environment.arms} arms, {group[0].runs} runs"
+        write_curves(folder, group, label, title)
+
+
+def draw_grid(folder: Path, results: Sequence[Result], name: str, title: str) -> None:
+    """One figure with a small panel for every environment."""
+    panels = []
+    for label, group in by_instance(results).items():
+        rows: list[dict[str, Any]] = [
+            {"policy": contender(r.cell.policy).title, "draws": draws, "poe": errors / r.runs}
+            for r in group
+            for draws, errors in zip(r.cell.checkpoints, r.errors, strict=True)
+            if errors > 0
+        ]
+        panels.append({**charts.error_curves(rows, f"instance {label}"), "width": 260, "height": 180})
+    charts.draw({"title": title, "columns": 3, "concat": panels}, folder / name)

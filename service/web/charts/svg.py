@@ -1,0 +1,90 @@
+"""Writing SVG: a handful of shapes, and text that cannot break out of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+from itertools import pairwise
+from typing import TypeAlias
+
+Attribute: TypeAlias = str | float
+_FONT = "ui-sans-serif, system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif"
+# What XML 1.0 cannot hold, whatever way it is escaped.
+_NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# The average letter of such a font, as a part of its size.
+_LETTER = 0.62
+_ELLIPSIS = "…"
+
+
+def plain(text: str) -> str:
+    """The text as XML may show it."""
+    return escape(_NOT_XML.sub("\ufffd", text))
+
+
+def shortened(text: str, width: float, size: float = 12) -> str:
+    """The text, cut where it would not fit."""
+    letters = max(2, int(width / (size * _LETTER)))
+    return text if len(text) <= letters else text[: letters - 1].rstrip() + _ELLIPSIS
+
+
+def _number(value: Attribute) -> str:
+    return value if isinstance(value, str) else f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def _places(points: Iterable[tuple[float, float]]) -> str:
+    return " ".join([f"{x:.1f},{y:.1f}" for x, y in points])
+
+
+class Svg:
+    """A picture being drawn."""
+
+    def __init__(self, width: float, height: float, title: str, description: str) -> None:
+        self._head = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}" '
+            f'role="img" font-family="{_FONT}" font-size="12"><title>{plain(title)}</title><desc>{plain(description)}</desc>'
+        )
+        self._parts: list[str] = []
+
+    def add(self, element: str, **attributes: Attribute) -> None:
+        """An element without content; `stroke_width` becomes stroke-width."""
+        written = " ".join(f'{name.replace("_", "-")}="{escape(_number(value))}"' for name, value in attributes.items())
+        self._parts.append(f"<{element} {written}/>")
+
+    def text(self, x: float, y: float, content: str, **attributes: Attribute) -> None:
+        """Words at a place."""
+        written = " ".join(f'{name.replace("_", "-")}="{escape(_number(value))}"' for name, value in attributes.items())
+        self._parts.append(f'<text x="{_number(x)}" y="{_number(y)}" {written}>{plain(content)}</text>')
+
+    def line(self, x1: float, y1: float, x2: float, y2: float, **attributes: Attribute) -> None:
+        """A straight line."""
+        self.add("line", x1=x1, y1=y1, x2=x2, y2=y2, **attributes)
+
+    def path(self, points: Sequence[tuple[float, float]], **attributes: Attribute) -> None:
+        """A line through these points."""
+        self.add("polyline", points=_places(points), fill="none", stroke_linejoin="round", stroke_linecap="round", **attributes)
+
+    def area(self, points: Sequence[tuple[float, float]], floor: float, **attributes: Attribute) -> None:
+        """What lies between these points and a floor."""
+        closed: Iterable[tuple[float, float]] = [(points[0][0], floor), *points, (points[-1][0], floor)]
+        self.add("polygon", points=_places(closed), **attributes)
+
+    def encode(self) -> bytes:
+        """The whole file."""
+        return "".join((self._head, *self._parts, "</svg>\n")).encode()
+
+
+def spread(wanted: Sequence[float], gap: float, lowest: float, highest: float) -> list[float]:
+    """Places for labels near where they are wanted, at least a gap apart, in the same order."""
+    order = sorted(range(len(wanted)), key=lambda index: wanted[index])
+    placed = [wanted[index] for index in order]
+    for before, after in pairwise(range(len(placed))):
+        placed[after] = max(placed[after], placed[before] + gap)
+    if placed and placed[-1] > highest:
+        placed[-1] = highest
+        for after, before in pairwise(reversed(range(len(placed)))):
+            placed[before] = min(placed[before], placed[after] - gap)
+    result = [0.0] * len(wanted)
+    for index, place in zip(order, placed, strict=True):
+        result[index] = max(place, lowest)
+    return result

@@ -1,0 +1,199 @@
+// The form for a new experiment.
+
+import { h, main, replace } from "./dom.js";
+import { Problem, send } from "./api.js";
+import { clearErrors, field, json, mark, numeric, placeErrors } from "./fields.js";
+
+const text = (name, more = {}) => h("input", { name, autocomplete: "off", ...more });
+const decimal = (name, value = "") => text(name, { inputmode: "decimal", value });
+const choice = (name, options) => h("select", { name }, options.map(([value, label]) => h("option", { value }, label)));
+
+function group(title, ...content) {
+  return h("fieldset", { class: "card" }, h("legend", {}, title), content);
+}
+
+/** Shows parts of the form only while they mean something. */
+function onlyWhen(control, value, ...parts) {
+  const update = () => parts.forEach((part) => (part.hidden = ![value].flat().includes(control.type === "checkbox" ? control.checked : control.value)));
+  control.addEventListener("change", update);
+  update();
+  return parts;
+}
+
+const form = h("form", { novalidate: true, class: "create" });
+const problems = h("p", { class: "form-error", role: "alert", hidden: true });
+
+const name = text("name", { maxlength: 255 });
+const key = text("key", { maxlength: 64, spellcheck: "false" });
+const description = h("textarea", { name: "description", rows: 2, maxlength: 10000 });
+const slug = (words) => words.normalize("NFKD").toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 64);
+let typed = false;
+key.addEventListener("input", () => (typed = key.value !== ""));
+name.addEventListener("input", () => typed || (key.value = slug(name.value)));
+
+const arms = h("div", { class: "arm-rows" });
+let counter = 0;
+
+function addRow(armKey = "") {
+  counter += 1;
+  const row = h("div", { class: "arm-row", role: "group" });
+  const remove = h("button", { class: "button small quiet", type: "button", onClick: () => dropRow(row) }, "Remove");
+  replace(
+    row,
+    field("Key", "", text("arm-key", { value: armKey, maxlength: 64, spellcheck: "false" })),
+    field("Name", "", text("arm-name", { maxlength: 255 })),
+    field("Value (JSON)", "", text("arm-value", { class: "code", spellcheck: "false", placeholder: '{"color": "green"}' })),
+    field("Floor (%)", "", decimal("arm-floor", "0")),
+    remove,
+  );
+  arms.append(row);
+  renumber();
+  return row;
+}
+
+function dropRow(row) {
+  row.remove();
+  renumber();
+  add.focus();
+}
+
+/** The pointers follow the order of the rows. */
+function renumber() {
+  [...arms.children].forEach((row, index) => {
+    row.setAttribute("aria-label", `Arm ${index + 1}`);
+    const [armKey, armName, value, floor] = row.querySelectorAll("input");
+    Object.entries({ key: armKey, name: armName, value, min_share: floor }).forEach(([part, control]) => (control.dataset.pointer = `/arms/${index}/${part}`));
+    row.querySelector("button").hidden = arms.children.length <= 2;
+  });
+}
+
+const add = h("button", { class: "button small", type: "button", onClick: () => addRow().querySelector("input").focus() }, "Add arm");
+addRow("control");
+addRow("variant");
+
+const rewardKind = choice("reward-kind", [["binary", "Yes or no (0 or 1): conversion, click"], ["bounded", "A number between two bounds"], ["real", "Any number: revenue, time"]]);
+const goal = choice("goal", [["maximize", "More is better"], ["minimize", "Less is better"]]);
+const low = decimal("min");
+const high = decimal("max");
+const silence = choice("silence", [["wait", "Wait for the reward for ever"], ["count", "Count silence as a reward"], ["drop", "Drop silent draws"]]);
+const after = decimal("after", "24");
+const silent = decimal("silent", "0");
+const sticky = h("input", { type: "checkbox", name: "sticky" });
+const confidence = decimal("confidence", "95");
+const policy = choice("policy", [["simple_tracking", "Simple Tracking: adapts with every draw"], ["almost_tracking", "Almost Tracking: adapts in batches"], ["uniform", "Uniform: equal shares"]]);
+const sharpness = decimal("sharpness", "1");
+const batch = text("batch", { inputmode: "numeric" });
+const seed = text("seed", { inputmode: "numeric" });
+const byItself = h("input", { type: "checkbox", name: "by-itself" });
+const least = text("least", { inputmode: "numeric", value: "1000" });
+const start = choice("status", [["running", "Start at once"], ["draft", "Keep as a draft"]]);
+const check = (label, control) => h("label", { class: "check" }, control, h("span", {}, label));
+
+replace(
+  form,
+  problems,
+  group(
+    "What is it?",
+    field("Name", "/name", name, "What people call it."),
+    field("Key", "/key", key, "What code calls it. Lower-case letters, digits, dots, dashes, underscores; fixed for ever."),
+    field("Description", "/description", description),
+  ),
+  group("Which arms?", h("p", { class: "hint" }, "Two or more variants. The value is handed to your code untouched; a floor is the least share of the traffic."), arms, add),
+  group(
+    "What is a reward?",
+    h("div", { class: "pair-row" }, field("Kind", "/reward", rewardKind), field("Goal", "/reward/goal", goal)),
+    onlyWhen(rewardKind, "bounded", h("div", { class: "pair-row" }, field("Smallest", "/reward/min", low), field("Largest", "/reward/max", high))),
+    field("When no reward comes", "/expiry", silence),
+    onlyWhen(
+      silence,
+      ["count", "drop"],
+      h("div", { class: "pair-row" }, field("After (hours)", "/expiry/after_seconds", after), onlyWhen(silence, "count", field("Count it as", "/expiry/reward", silent))),
+    ),
+  ),
+  group(
+    "How is it run?",
+    h("div", { class: "pair-row" }, field("Policy", "/policy", policy), field("Confidence (%)", "/confidence", confidence)),
+    h(
+      "details",
+      {},
+      h("summary", {}, "Parameters of the policy"),
+      h(
+        "div",
+        { class: "pair-row" },
+        onlyWhen(policy, ["simple_tracking", "almost_tracking"], field("Sharpness (1 to 2)", "/policy/sharpness", sharpness)),
+        onlyWhen(policy, "almost_tracking", field("Batch size", "/policy/batch_size", batch, "Empty: twice the number of arms.")),
+        field("Seed", "/policy/seed", seed, "Empty: random."),
+      ),
+    ),
+    check("A visitor keeps their arm (sticky)", sticky),
+    check("Conclude by itself once the best arm is separated", byItself),
+    onlyWhen(byItself, true, field("… and at least this many observations", "/conclude_when/min_observations", least)),
+    field("After creating", "/status", start),
+  ),
+  h("p", { class: "actions" }, h("a", { class: "button", href: "/" }, "Cancel"), h("button", { class: "button primary", type: "submit" }, "Create experiment")),
+);
+
+const HOUR = 3600;
+
+function read() {
+  const reward = { kind: rewardKind.value, goal: goal.value };
+  if (rewardKind.value === "bounded") Object.assign(reward, { min: numeric(low), max: numeric(high) });
+  const rule = { kind: policy.value, seed: numeric(seed) };
+  if (policy.value !== "uniform") rule.sharpness = numeric(sharpness);
+  if (policy.value === "almost_tracking") rule.batch_size = numeric(batch);
+  const hours = numeric(after);
+  const expiry = { after_seconds: typeof hours === "number" ? hours * HOUR : hours, reward: silence.value === "count" ? numeric(silent) : null };
+  return {
+    key: key.value.trim(),
+    name: name.value.trim() || undefined,
+    description: description.value,
+    arms: [...arms.children].map((row) => {
+      const [armKey, armName, value, floor] = row.querySelectorAll("input");
+      return { key: armKey.value.trim(), name: armName.value.trim() || undefined, value: json(value), min_share: numeric(floor, 100) ?? 0 };
+    }),
+    policy: rule,
+    reward,
+    expiry: silence.value === "wait" ? null : expiry,
+    sticky: sticky.checked,
+    confidence: numeric(confidence, 100),
+    conclude_when: byItself.checked ? { separated: true, min_observations: numeric(least) } : null,
+    status: start.value,
+  };
+}
+
+function fail(problem) {
+  if (problem.code === "experiment_exists") {
+    mark(key, problem.message);
+    key.focus();
+    return;
+  }
+  const unplaced = placeErrors(form, problem);
+  problems.textContent = unplaced.join(" ");
+  problems.hidden = !unplaced.length;
+  if (unplaced.length) problems.scrollIntoView({ block: "center" });
+}
+
+form.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  clearErrors(form);
+  problems.hidden = true;
+  const button = form.querySelector("[type=submit]");
+  button.disabled = true;
+  try {
+    const created = await send("POST", "/v1/experiments", read());
+    location.assign(`/experiments/${encodeURIComponent(created.key)}`);
+  } catch (problem) {
+    if (!(problem instanceof Problem)) throw problem;
+    fail(problem);
+  } finally {
+    button.disabled = false;
+  }
+});
+
+replace(
+  main(),
+  h("nav", { class: "crumbs", "aria-label": "Breadcrumb" }, h("a", { href: "/" }, "Experiments"), h("span", { "aria-hidden": "true" }, "/"), h("span", {}, "New")),
+  h("div", { class: "title" }, h("h1", {}, "New experiment")),
+  form,
+);
+name.focus();

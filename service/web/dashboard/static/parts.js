@@ -1,0 +1,46 @@
+// Small parts that several pages show.
+
+import { h, say } from "./dom.js";
+import * as format from "./format.js";
+
+const STATUS = { draft: "Draft", running: "Running", paused: "Paused", concluded: "Concluded", archived: "Archived" };
+
+export const status = (value) => h("span", { class: `pill ${value}` }, STATUS[value] ?? value);
+
+export function setStatus(pill, value) {
+  pill.className = `pill ${value}`;
+  say(pill, STATUS[value] ?? value);
+}
+
+/** How sure, as a bar and a number. */
+export function certaintyMeter() {
+  const fill = h("span", { class: "fill" });
+  const bar = h("span", { class: "meter", "aria-hidden": "true" }, fill);
+  const words = h("span", { class: "number" });
+  const proof = h("span", { class: "tag good", hidden: true }, "separated");
+  const element = h("span", { class: "certainty" }, bar, words, proof);
+  element.show = ({ error_estimate: error, separated }) => {
+    const known = error !== null && error !== undefined;
+    fill.style.setProperty("--part", known ? 1 - error : 0);
+    say(words, known ? format.certainty(error) : "too early");
+    words.classList.toggle("muted", !known);
+    proof.hidden = !separated;
+  };
+  return element;
+}
+
+/** Previous and next, with where one is. */
+export function pager(turn) {
+  const words = h("span", { class: "muted", "aria-live": "polite" });
+  const back = h("button", { class: "button small", type: "button", onClick: () => turn(-1) }, "Previous");
+  const forth = h("button", { class: "button small", type: "button", onClick: () => turn(+1) }, "Next");
+  const element = h("nav", { class: "pager", "aria-label": "Pages" }, words, h("span", { class: "actions" }, back, forth));
+  element.show = (page, size, total) => {
+    const last = Math.max(1, Math.ceil(total / size));
+    element.hidden = last === 1 && page === 1;
+    say(words, `${format.count(Math.min((page - 1) * size + 1, total))}–${format.count(Math.min(page * size, total))} of ${format.count(total)}`);
+    back.disabled = page <= 1;
+    forth.disabled = page >= last;
+  };
+  return element;
+}

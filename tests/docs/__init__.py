@@ -1,0 +1,1 @@
+"""The documents are true: what they name exists, what exists they name, and what they print works."""

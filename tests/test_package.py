@@ -1,0 +1,112 @@
+"""The package as others install it: a wheel and the locked dependencies in a fresh environment, away from this repository.
+
+These are the commands of the Dockerfile and of the compose file, in their order.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.postgres import Postgres
+from tests.support.server import Server
+
+_ROOT = Path(__file__).parents[1]
+_UV = Path(sys.executable).parent / "uv"
+# Compiled once and kept: this environment is started many times, and so it would be in production.
+_KEEP_BYTECODE = ""
+# Every character that means something in a URL, in a shell or in SQL.
+_PASSWORD = "p@ss:w/rd?#%20&=+ $'\"\\"  # noqa: S105 - of a database that lives for a minute
+
+
+def _run(*command: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH" and not name.startswith("BESTARM_")}
+    return subprocess.run(
+        command,
+        cwd=cwd,
+        env=clean | {"PYTHONDONTWRITEBYTECODE": _KEEP_BYTECODE} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def away(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that knows nothing of the repository."""
+    return tmp_path_factory.mktemp("away")
+
+
+@pytest.fixture(scope="module")
+def bestarm(away: Path) -> Path:
+    """The installed command."""
+    python = away / "venv/bin/python"
+    install = (_UV, "pip", "install", "--quiet", "--python", python)
+    for command in (
+        (_UV, "build", "--quiet", "--wheel", "--out-dir", away / "dist", _ROOT),
+        (_UV, "venv", "--quiet", "--python", sys.executable, away / "venv"),
+        (*install, "--require-hashes", "-r", _ROOT / "requirements/service.txt"),
+    ):
+        done = _run(*command, cwd=away)
+        assert done.returncode == 0, done.stderr
+    (wheel,) = (away / "dist").glob("*.whl")
+    done = _run(*install, "--no-deps", wheel, cwd=away)
+    assert done.returncode == 0, done.stderr
+    return away / "venv/bin/bestarm"
+
+
+@pytest.fixture(scope="module")
+def guarded(postgres: Postgres) -> str:
+    """An empty database whose owner needs a password; the URL does not have it."""
+    quoted = _PASSWORD.replace("'", "''")
+    postgres.sql(f"CREATE ROLE guarded LOGIN PASSWORD '{quoted}'")
+    postgres.sql("CREATE DATABASE guarded OWNER guarded")
+    rules = postgres.data / "pg_hba.conf"
+    rules.write_text("local all guarded scram-sha-256\n" + rules.read_text())
+    postgres.sql("SELECT pg_reload_conf()")
+    return f"postgresql://guarded@/guarded?host={postgres.folder}"
+
+
+def _walk(serving: Server) -> None:
+    """Create, ask and tell."""
+    with serving.client() as client:
+        arms = [{"key": "grey"}, {"key": "green"}]
+        assert client.post("/v1/experiments", json={"key": "packed", "arms": arms}).status_code == 201
+        asked = client.post("/v1/experiments/packed/assignments", json={}).json()
+        told = client.post(f"/v1/experiments/packed/assignments/{asked['id']}/reward", json={"reward": 1})
+        assert told.json()["status"] == "rewarded"
+        for page in ("/", "/docs", "/v1/experiments/packed/charts/means.svg"):
+            assert client.get(page).status_code == 200, page
+
+
+def test_it_runs_on_an_embedded_database_by_itself(bestarm: Path, away: Path) -> None:
+    """The migrations are in the wheel: `serve` makes its own database."""
+    with Server("sqlite:///own.db", program=[bestarm], cwd=away, PYTHONDONTWRITEBYTECODE=_KEEP_BYTECODE) as serving:
+        _walk(serving)
+        assert serving.stop() in (0, -signal.SIGTERM)  # asked to stop, it stops, and says by what
+    assert (away / "own.db").exists()
+
+
+def test_it_runs_on_a_postgresql_as_compose_runs_it(bestarm: Path, away: Path, guarded: str) -> None:
+    """No start before the migration; `migrate`; then several workers; the password comes from PGPASSWORD alone."""
+    settings = {"BESTARM_DATABASE_URL": guarded, "PGPASSWORD": _PASSWORD}
+    wrong = _run(bestarm, "migrate", cwd=away, BESTARM_DATABASE_URL=guarded, PGPASSWORD="guess")
+    assert wrong.returncode == 1
+    assert "Cannot migrate" in wrong.stderr
+    assert "password authentication failed" in " ".join(wrong.stderr.split())
+    assert "Traceback" not in wrong.stderr
+    early = _run(bestarm, "serve", "--port", "0", cwd=away, **settings)
+    assert early.returncode == 1
+    assert "bestarm migrate" in " ".join(early.stderr.split())
+    assert _run(bestarm, "migrate", cwd=away, **settings).returncode == 0
+    with Server(
+        guarded, workers=2, program=[bestarm], cwd=away, PGPASSWORD=_PASSWORD, PYTHONDONTWRITEBYTECODE=_KEEP_BYTECODE
+    ) as serving:
+        _walk(serving)
+    replayed = _run(bestarm, "replay", "packed", cwd=away, **settings)
+    assert (replayed.returncode, replayed.stdout) == (0, "packed: 3 events replayed, no difference.\n")
