@@ -95,7 +95,9 @@ class _Sequence:
             self._repeat(ledger, event)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as unreadable:
             raise Different(f"Event {event.sequence} ({event.kind}) cannot be repeated: {unreadable!r}.") from unreadable
-        _compare(f"Event {event.sequence} ({event.kind})", _plain(event), _plain(ledger.last_event()))
+        again = ledger.last_event()
+        if event != again:
+            _compare(f"Event {event.sequence} ({event.kind})", _plain(event), _plain(again))
         for planned in ledger.forget_changes():
             _compare(f"Batch {planned.number}", _plain(self._batches.next), _plain(planned))
             await self._batches.advance()
@@ -233,9 +235,11 @@ def _open_chain(event: Event, expected: int) -> Assignment:
 
 
 def _follow(chain: Assignment, event: Event) -> Assignment:
-    same = {"arm": chain.arm, "epoch": chain.epoch, "expiry_reward": chain.expiry_reward, "before": _plain(chain.state)}
-    given = {"arm": event.arm, "epoch": event.epoch, "expiry_reward": event.expiry_reward, "before": _plain(event.before)}
-    _compare(f"Event {event.sequence} ({event.kind} of assignment {chain.draw})", given, same)
+    known = (chain.arm, chain.epoch, chain.expiry_reward, chain.state)
+    if (event.arm, event.epoch, event.expiry_reward, event.before) != known:
+        same = {"arm": chain.arm, "epoch": chain.epoch, "expiry_reward": chain.expiry_reward, "before": _plain(chain.state)}
+        given = {"arm": event.arm, "epoch": event.epoch, "expiry_reward": event.expiry_reward, "before": _plain(event.before)}
+        _compare(f"Event {event.sequence} ({event.kind} of assignment {chain.draw})", given, same)
     after = event.after or chain.state
     told = event.kind in ("reward", "correction")
     rewarded_at = event.at if told else (chain.rewarded_at if after.status == "rewarded" else None)
@@ -249,7 +253,8 @@ async def _close_chain(chain: Assignment | None, rows: _Ahead[tuple[Assignment, 
         raise Different(f"Assignment {chain.draw} is missing: it is in the history only.")
     row, due_at = rows.next
     known = replace(chain, token=row.token, unit=row.unit, idempotency_key=row.idempotency_key)
-    _compare(f"Assignment {chain.draw}", _plain(row) | {"due_at": due_at}, _plain(known) | {"due_at": known.due_at})
+    if (row, due_at) != (known, known.due_at):
+        _compare(f"Assignment {chain.draw}", _plain(row) | {"due_at": due_at}, _plain(known) | {"due_at": known.due_at})
     await rows.advance()
 
 

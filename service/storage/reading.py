@@ -179,5 +179,6 @@ async def _stream(connection: AsyncConnection, statement: Any) -> AsyncIterator[
     """Rows as they come, a bounded number in memory."""
     options = {"yield_per": _STREAMED_AT_ONCE}
     result = await connection.stream(statement, execution_options=options)
-    async for row in result.mappings():
-        yield row
+    async for rows in result.mappings().partitions(_STREAMED_AT_ONCE):
+        for row in rows:
+            yield row
