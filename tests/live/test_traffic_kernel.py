@@ -131,6 +131,20 @@ def test_conversions_silence_and_changing_arms_are_drawn_alike(kernel: ModuleTyp
     assert drawn.tolist() == expected
 
 
+def test_imputed_silence_without_lateness_is_the_synchronous_loop(kernel: ModuleType) -> None:
+    """Conversions told at once and everything else counted as the zero that expiry will make it: the paper's own draws."""
+    rng = np.random.default_rng(8)
+    rates = np.full(10, 0.05)
+    rates[4] = 0.08
+    chance, at_once = rng.random(5_000), np.zeros(5_000, np.int64)
+    everyone, looks = np.ones(10, np.bool_), np.array([5_000])
+    live, told = (
+        kernel.simulate(rates, chance, at_once, True, silence, window, impute, True, True, _NO_CHANGES, everyone, looks, 10**9)
+        for silence, window, impute in ((kernel.ZERO, 1_000, True), (kernel.WAIT, 0, False))
+    )
+    assert live[0].tolist() == told[0].tolist()
+
+
 def test_many_arms_with_exchanged_costs_are_drawn_alike(kernel: ModuleType) -> None:
     """Forty arms and thousands of exchanges of single costs: still the same arms."""
     rng = np.random.default_rng(11)
