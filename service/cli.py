@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 import uvicorn
+from pydantic import ValidationError
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
@@ -53,6 +54,16 @@ def main(
     ] = False,
 ) -> None:
     """Find the best variant with live traffic."""
+
+
+def _settings(**given: object) -> Settings:
+    """The settings, or a sentence on the one that is wrong."""
+    try:
+        return Settings(**given)  # type: ignore[arg-type] # pydantic checks them
+    except ValidationError as wrong:
+        first = wrong.errors()[0]
+        say.print(f"[red]BESTARM_{str(first['loc'][0]).upper()}[/] is {first['input']!r}: {first['msg']}.")
+        raise typer.Exit(2) from wrong
 
 
 def _is_loopback(host: str) -> bool:
@@ -105,7 +116,7 @@ def serve(
 ) -> None:
     """Run the service and its dashboard."""
     given = {"host": host, "port": port, "workers": workers}
-    settings = Settings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+    settings = _settings(**{name: value for name, value in given.items() if value is not None})
     if not _is_loopback(settings.host) and not insecure:
         say.print(
             f"[red]Refusing to listen on {settings.host}[/]: the API has no keys yet, so anyone who reaches it may change "
@@ -139,7 +150,7 @@ def serve(
 @app.command()
 def replay(key: Annotated[str, typer.Argument(help="Key of the experiment.")]) -> None:
     """Recompute every decision and every statistic of an experiment from its history; exit code 1 if anything differs."""
-    settings = Settings()
+    settings = _settings()
 
     async def run() -> int:
         database = Database(settings.database_url)
@@ -164,7 +175,7 @@ def replay(key: Annotated[str, typer.Argument(help="Key of the experiment.")]) -
 @app.command()
 def migrate() -> None:
     """Bring the database to the newest schema."""
-    settings = Settings()
+    settings = _settings()
 
     async def run() -> None:
         database = Database(settings.database_url)

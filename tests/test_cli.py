@@ -26,7 +26,7 @@ def bestarm(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
         env=os.environ | {"COLUMNS": "200"} | environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )
 
@@ -45,6 +45,17 @@ def test_only_loopback_without_being_told(host: str, tmp_path: Path) -> None:
     assert host in refused.stderr
     assert "--insecure" in refused.stderr
     assert not (tmp_path / "bestarm.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"), [("BESTARM_PORT", "99999"), ("BESTARM_WORKERS", "0"), ("BESTARM_LOG_LEVEL", "loud")]
+)
+def test_a_wrong_setting_is_named(variable: str, value: str) -> None:
+    """A setting out of its range is named in a sentence, not in a stack trace."""
+    refused = bestarm("serve", **{variable: value})
+    assert refused.returncode == 2
+    assert variable in refused.stderr
+    assert "Traceback" not in refused.stderr
 
 
 def test_a_postgresql_must_be_migrated_by_its_operator(postgres: Postgres) -> None:

@@ -150,9 +150,13 @@ async def is_written(group: Group, changes: Changes) -> bool:
         drawn = changes.drawn[0]
         rows = await group.rows(_BY_DRAW, [e], [drawn.draw])
         return bool(rows) and rows[0]["token"] == drawn.token
-    event = changes.events[0]
-    rows = await group.rows(_EVENT, [e], [event.sequence])
-    return bool(rows) and records.event_from(rows[0]) == event
+    if changes.events:
+        event = changes.events[0]
+        rows = await group.rows(_EVENT, [e], [event.sequence])
+        return bool(rows) and records.event_from(rows[0]) == event
+    reply = changes.replies[0]  # a request that changed nothing but is to be answered alike again
+    rows = await group.rows(_REPLIES, [e], [reply.route], [reply.key])
+    return bool(rows) and records.reply_from(rows[0]) == reply
 
 
 _LOCK = query_by(
