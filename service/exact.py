@@ -35,6 +35,8 @@ class ExactSum(NamedTuple):
 
     def plus(self, other: ExactSum, times: int = 1) -> ExactSum:
         """This sum with `times` times the other added."""
+        if not self.shift and not other.shift:  # whole numbers, as with binary rewards
+            return ExactSum(self.numerator + times * other.numerator)
         shift = max(self.shift, other.shift)
         numerator = (self.numerator << (shift - self.shift)) + times * (other.numerator << (shift - other.shift))
         if shift:
@@ -79,6 +81,9 @@ class Moments(msgspec.Struct, frozen=True):
         """The unbiased variance (n - 1), rounded once; None below two rewards."""
         if self.count < 2:  # noqa: PLR2004 - one value has no spread
             return None
+        if not self.squares.shift:  # then the total is whole, too
+            spread = self.count * self.squares.numerator - self.total.numerator * self.total.numerator
+            return spread / (self.count * (self.count - 1))
         # (n * squares - total^2) / (n * (n - 1)) over the common denominator 4^total.shift * 2^rest.
         shift = max(self.squares.shift, 2 * self.total.shift)
         squares = self.squares.numerator << (shift - self.squares.shift)

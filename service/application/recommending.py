@@ -127,10 +127,14 @@ def _floats(values: Sequence[float | None]) -> Floats:
 def _drifting(ledger: Ledger) -> list[Arm]:
     """Arms whose recent rewards do not look like their earlier ones."""
     levels = arm_levels(np.array([arm.added for arm in ledger.arms]), 1.0 - ledger.experiment.confidence)
-    earlier = period_of([one.earlier for one in ledger.statistics])
-    recent = period_of([one.matured - one.earlier for one in ledger.statistics])
-    moved = drifting(ledger.experiment.reward, earlier, recent, levels)
-    return [ledger.arms[int(position)] for position in np.flatnonzero(moved)]
+    # Arms with nothing to compare yet, or nothing since, cannot drift: most arms of a young experiment.
+    compared = [place for place, one in enumerate(ledger.statistics) if one.matured.count > one.earlier.count > 0]
+    if not compared:
+        return []
+    earlier = period_of([ledger.statistics[place].earlier for place in compared])
+    recent = period_of([ledger.statistics[place].matured - ledger.statistics[place].earlier for place in compared])
+    moved = drifting(ledger.experiment.reward, earlier, recent, levels[compared])
+    return [ledger.arms[compared[int(place)]] for place in np.flatnonzero(moved)]
 
 
 def recommend(ledger: Ledger) -> Recommendation:
