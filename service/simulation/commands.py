@@ -242,7 +242,7 @@ def _study_command(study: str, default_runs: int) -> Callable[..., None]:
     return command
 
 
-_SHARPNESS_RUNS = 2000
+_SHARPNESS_RUNS = 1000
 _SUMMARIES = {
     "minimax-rates": "The worst rate over the ten instances, beside the published ones.",
     "real-world": "Error over time on the Open Bandit and MovieLens instances.",

@@ -58,11 +58,16 @@ def published_errors(policy: str, budget: int, scaled: float) -> int | None:
 
 
 def _judged(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """With the p-value against the published count, and whether Holm's procedure rejects."""
+    """With the p-value against the published count, and whether Holm's procedure rejects.
+
+    Where neither side has an error nothing could be rejected, so these comparisons do not count in the correction.
+    """
     compared = [row for row in rows if row["published_errors"] is not None]
     for row in compared:
         row["p"] = two_sample_p(row["errors"], row["runs"], row["published_errors"], _PUBLISHED_RUNS)
-    for row, rejected in zip(compared, holm([row["p"] for row in compared]), strict=True):
+        row["differs"] = False
+    telling = [row for row in compared if row["errors"] or row["published_errors"]]
+    for row, rejected in zip(telling, holm([row["p"] for row in telling]), strict=True):
         row["differs"] = rejected
     return rows
 
