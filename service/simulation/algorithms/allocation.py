@@ -42,36 +42,27 @@ def total_of(values: Floats) -> float:
 
 
 @compiled
-def _four_rows(gaps: Floats, a: float, b: float, c: float, d: float) -> tuple[float, float, float, float]:
-    """Sum_j 1/(a + d_j)^2 and the same for b, c, d: one division serves four terms."""
-    row_a = row_b = row_c = row_d = 0.0
-    for j in range(len(gaps)):
-        to_a, to_b, to_c, to_d = a + gaps[j], b + gaps[j], c + gaps[j], d + gaps[j]
-        left, right = to_a * to_b, to_c * to_d
-        inverse = 1.0 / (left * right)
-        of_left, of_right = inverse * right, inverse * left
-        row_a += (of_left * to_b) * (of_left * to_b)
-        row_b += (of_left * to_a) * (of_left * to_a)
-        row_c += (of_right * to_d) * (of_right * to_d)
-        row_d += (of_right * to_c) * (of_right * to_c)
-    return row_a, row_b, row_c, row_d
+def fill_sums(gaps: Floats, sums: Floats) -> None:
+    """All A_i, four rows at a time, so that one division serves four terms.
 
-
-@compiled
-def _own_gap(gaps: Floats, arm: int) -> float:
-    """The arm's gap; 1 where its sum is not needed (a best arm, or beyond the last)."""
-    if arm >= len(gaps) or gaps[arm] == 0.0:
-        return 1.0
-    return float(gaps[arm])
-
-
-@compiled
-def _fill_sums(gaps: Floats, sums: Floats) -> None:
-    """All A_i."""
+    A best arm's own gap counts as 1 here: its sum is not used, and 0 would spoil its neighbours' in the group.
+    """
     arms = len(gaps)
     for i in range(0, arms, 4):
-        a, b, c, d = _own_gap(gaps, i), _own_gap(gaps, i + 1), _own_gap(gaps, i + 2), _own_gap(gaps, i + 3)
-        row_a, row_b, row_c, row_d = _four_rows(gaps, a, b, c, d)
+        a, b = gaps[i], gaps[min(i + 1, arms - 1)]
+        c, d = gaps[min(i + 2, arms - 1)], gaps[min(i + 3, arms - 1)]
+        a, b = a if a > 0.0 else 1.0, b if b > 0.0 else 1.0
+        c, d = c if c > 0.0 else 1.0, d if d > 0.0 else 1.0
+        row_a = row_b = row_c = row_d = 0.0
+        for j in range(arms):
+            to_a, to_b, to_c, to_d = a + gaps[j], b + gaps[j], c + gaps[j], d + gaps[j]
+            left, right = to_a * to_b, to_c * to_d
+            inverse = 1.0 / (left * right)
+            of_left, of_right = inverse * right, inverse * left
+            row_a += (of_left * to_b) * (of_left * to_b)
+            row_b += (of_left * to_a) * (of_left * to_a)
+            row_c += (of_right * to_d) * (of_right * to_d)
+            row_d += (of_right * to_c) * (of_right * to_c)
         sums[i] = row_a - 0.25 / (a * a)
         if i + 1 < arms:
             sums[i + 1] = row_b - 0.25 / (b * b)
@@ -94,7 +85,7 @@ def compute(means: Floats, gaps: Floats, sums: Floats, weights: Floats, bests: I
         if gaps[i] == 0.0:
             bests[size] = i
             size += 1
-    _fill_sums(gaps, sums)
+    fill_sums(gaps, sums)
     for i in range(len(means)):
         weights[i] = 1.0 / (gaps[i] * gaps[i] * sums[i])
     return top, size
