@@ -43,7 +43,7 @@ async def raw(scope: dict[str, Any], receive: Any, send: Any) -> None:  # noqa: 
     """An ask as a raw ASGI route, msgspec in and out, no database."""
     if scope["type"] != "http":
         return
-    asked = _read((await receive())["body"])
+    asked = _read((await receive())["body"] or b"{}")
     answer = _write(_Answer("asg_0", "hot", "a1", None, asked.unit, 1, "track", "pending", "2026-01-01T00:00:00.000000Z", None))
     headers = [(b"content-length", b"%d" % len(answer)), (b"content-type", b"application/json")]
     await send({"type": "http.response.start", "status": 201, "headers": headers})

@@ -28,7 +28,7 @@ def wrk(url: str, script: str | None, *arguments: str, connections: int, seconds
     """Load a URL; bounded in time and connections."""
     if shutil.which("wrk") is None:
         raise SystemExit("This needs wrk: run it through make, which installs it.")
-    command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "--timeout", "30s"]
+    command = ["wrk", "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", "--latency", "--timeout", "30s"]
     for header in headers:
         command += ["-H", header]
     if script:
