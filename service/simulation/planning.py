@@ -28,6 +28,7 @@ POLICIES = ("simple_tracking", "almost_tracking", "uniform")
 _POINTS = 60
 _PILOT_RUNS = 100
 _FEWEST_RUNS = 50
+_MOST_EXTENSIONS = 4
 _MOST_DRAWS = 2_000_000
 _MOST_PAIRS = 500_000_000
 
@@ -72,7 +73,7 @@ def make_plan(session: Session, environment: Environment, wanted: float, policie
 
 
 def _answer(session: Session, environment: Environment, policy: str, wanted: float) -> Answer:
-    """A pilot finds how long the runs must be, then as many runs as asked for and affordable."""
+    """A pilot finds how long the runs must be, then as many runs as asked for and affordable; longer ones if it was wrong."""
     best = environment.means[environment.best]
     variance = best * (1.0 - best) if environment.kind == "bernoulli" else 1.0
     horizon = max(4 * environment.arms, round(3.0 * variance * h1(environment.means) * math.log(1.0 / wanted)))
@@ -84,8 +85,13 @@ def _answer(session: Session, environment: Environment, policy: str, wanted: flo
             break
         horizon = min(2 * horizon, _MOST_DRAWS)
     horizon = max(4 * environment.arms, reached or horizon)
-    result = _play(session, environment, policy, horizon, _affordable(environment, horizon, session.runs))
-    return Answer(policy, _reached(result, wanted), _reached(result, wanted, sure=True), result)
+    for _ in range(_MOST_EXTENSIONS):
+        result = _play(session, environment, policy, horizon, _affordable(environment, horizon, session.runs))
+        surely = _reached(result, wanted, sure=True)
+        if surely is not None or horizon >= _MOST_DRAWS:
+            break
+        horizon = min(round(1.5 * horizon), _MOST_DRAWS)
+    return Answer(policy, _reached(result, wanted), surely, result)
 
 
 def _affordable(environment: Environment, horizon: int, runs: int) -> int:
