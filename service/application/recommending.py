@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from service.inference.samples import Bools, Floats, Ints
 
 
+_EXACT_IN_DOUBLES = 2**53
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
     """One arm, as the recommendation shows it."""
@@ -71,9 +74,10 @@ class Certainty:
 
 def rank(reward: RewardSpec, active: Sequence[bool], means: Sequence[float | None], observations: Sequence[int]) -> list[int]:
     """Positions of the active arms with a mean, best first; ties go to more observations, then to the lower position."""
-    known = [(position, mean) for position, mean in enumerate(means) if mean is not None and active[position]]
-    known.sort(key=lambda one: (-reward.sign * one[1], -observations[one[0]], one[0]))
-    return [position for position, _ in known]
+    known = [position for position, mean in enumerate(means) if mean is not None and active[position]]
+    theirs = _floats([means[position] for position in known])
+    counts = np.array([observations[position] for position in known], np.int64)
+    return [known[int(place)] for place in np.lexsort((-counts, -reward.sign * theirs))]  # stable: position comes last
 
 
 def leader_of(reward: RewardSpec, arms: Sequence[Arm], statistics: Sequence[ArmStatistics]) -> int | None:
@@ -111,13 +115,39 @@ def certainty_of(ledger: Ledger, leader: int | None) -> Certainty:
     )
 
 
-def period_of(moments: Sequence[Moments]) -> Period:
-    """Exact moments as the arrays that inference reads."""
+def period_of(moments: Sequence[Moments], less: Sequence[Moments] | None = None) -> Period:
+    """Exact moments (less others, arm by arm) as the arrays that inference reads."""
+    whole, taken = _whole(moments), None if less is None else _whole(less)
+    if whole is not None and (less is None or taken is not None):
+        return _period_of_whole(whole if taken is None else whole - taken)
+    rest = moments if less is None else [one - other for one, other in zip(moments, less, strict=True)]
     return Period(
-        np.array([one.count for one in moments], np.int64),
-        _floats([one.mean() for one in moments]),
-        _floats([one.variance() for one in moments]),
+        np.array([one.count for one in rest], np.int64),
+        _floats([one.mean() for one in rest]),
+        _floats([one.variance() for one in rest]),
     )
+
+
+def _whole(moments: Sequence[Moments]) -> Ints | None:
+    """Counts, sums and sums of squares in three rows, if they are small whole numbers, as with binary rewards."""
+    if any(one.squares.shift for one in moments):
+        return None
+    rows = [
+        [one.count for one in moments],
+        [one.total.numerator for one in moments],
+        [one.squares.numerator for one in moments],
+    ]
+    # Below this every product that follows is exact in a double, so the results are those of the exact integers.
+    small = max(rows[0], default=0) * max(max(rows[2], default=0), 1) < _EXACT_IN_DOUBLES
+    return np.array(rows, np.int64) if small else None
+
+
+def _period_of_whole(rows: Ints) -> Period:
+    counts, totals, squares = rows
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = totals / counts
+        variances = (counts * squares - totals * totals) / (counts * (counts - 1))
+    return Period(counts, np.where(counts > 0, means, np.nan), np.where(counts > 1, variances, np.nan))
 
 
 def _floats(values: Sequence[float | None]) -> Floats:
@@ -131,8 +161,9 @@ def _drifting(ledger: Ledger) -> list[Arm]:
     compared = [place for place, one in enumerate(ledger.statistics) if one.matured.count > one.earlier.count > 0]
     if not compared:
         return []
-    earlier = period_of([ledger.statistics[place].earlier for place in compared])
-    recent = period_of([ledger.statistics[place].matured - ledger.statistics[place].earlier for place in compared])
+    before = [ledger.statistics[place].earlier for place in compared]
+    earlier = period_of(before)
+    recent = period_of([ledger.statistics[place].matured for place in compared], less=before)
     moved = drifting(ledger.experiment.reward, earlier, recent, levels[compared])
     return [ledger.arms[compared[int(place)]] for place in np.flatnonzero(moved)]
 
@@ -140,8 +171,13 @@ def _drifting(ledger: Ledger) -> list[Arm]:
 def recommend(ledger: Ledger) -> Recommendation:
     """The recommendation for a ledger as it stands."""
     experiment, arms, statistics = ledger.experiment, ledger.arms, ledger.statistics
-    means = [one.shown_mean() for one in statistics]
+    known = period_of([one.known for one in statistics])
     observations = [one.observed.count for one in statistics]
+    means = [mean if told else None for mean, told in zip(known.means.tolist(), observations, strict=True)]
+    variances = [
+        variance if told and count > 1 else None
+        for variance, told, count in zip(known.variances.tolist(), observations, known.counts.tolist(), strict=True)
+    ]
     ranked = rank(experiment.reward, [arm.active for arm in arms], means, observations)
     best = ranked[0] if ranked else None
     runner_up = ranked[1] if len(ranked) > 1 else None
@@ -199,7 +235,7 @@ def recommend(ledger: Ledger) -> Recommendation:
                 expired=one.expired,
                 observations=one.observed.count,
                 mean=means[arm.position],
-                variance=one.known.variance() if one.observed.count else None,
+                variance=variances[arm.position],
                 interval=sure.intervals[arm.position],
                 share=one.draws / total if total else 0.0,
                 target_share=float(targets[arm.position]),
