@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from service.application.ledger import Ledger
@@ -29,8 +31,7 @@ if TYPE_CHECKING:
 _EXACT_IN_DOUBLES = 2**53
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(msgspec.Struct, frozen=True):
     """One arm, as the recommendation shows it."""
 
     arm: Arm
@@ -95,7 +96,7 @@ def certainty(
     lower, upper = confidence_intervals(reward, *sample, arm_levels(added, alpha))
     return Certainty(
         intervals=[
-            (low, high) if np.isfinite(low) and np.isfinite(high) else None
+            (low, high) if isfinite(low) and isfinite(high) else None
             for low, high in zip(lower.tolist(), upper.tolist(), strict=True)
         ],
         separated=separated(reward, *sample, leader=leader, active=active, added=added, alpha=alpha),
@@ -186,7 +187,9 @@ def recommend(ledger: Ledger) -> Recommendation:
     drift = _drifting(ledger)
     targets = np.zeros(len(arms))
     targets[ledger.positions] = ledger.targets()
-    total = sum(one.draws for one in statistics)
+    shares = targets.tolist()
+    draws = [one.draws for one in statistics]
+    total = sum(draws)
     concluded = None if experiment.concluded_arm is None else arms[experiment.concluded_arm]
     numeric_expiry = experiment.expiry is not None and experiment.expiry.reward is not None
     expired = sum(one.expired for one in statistics)
@@ -230,15 +233,15 @@ def recommend(ledger: Ledger) -> Recommendation:
         standings=[
             Standing(
                 arm=arm,
-                draws=one.draws,
+                draws=draws[arm.position],
                 pending=one.pending,
                 expired=one.expired,
                 observations=one.observed.count,
                 mean=means[arm.position],
                 variance=variances[arm.position],
                 interval=sure.intervals[arm.position],
-                share=one.draws / total if total else 0.0,
-                target_share=float(targets[arm.position]),
+                share=draws[arm.position] / total if total else 0.0,
+                target_share=shares[arm.position],
             )
             for arm, one in zip(arms, statistics, strict=True)
         ],
