@@ -27,7 +27,7 @@ def error_estimate(
 ) -> float | None:
     """The estimate; 0 with one active arm, None until each active arm has two rewards.
 
-    A zero root counts 1/2 when tied, else 0 (1 if the leader, chosen by other sums, is behind).
+    A zero root counts 1/2 when tied, else 0.
     """
     arms = int(np.count_nonzero(active))
     if arms <= 1:
@@ -39,7 +39,7 @@ def error_estimate(
     spread = _mean_variances(reward, counts, means, variances)
     lead = reward.sign * (means[leader] - means[rivals])
     root = np.sqrt(spread[leader] + spread[rivals])
-    ties = np.where(lead == 0.0, 0.5, np.where(lead > 0.0, 0.0, 1.0))
+    ties = np.where(lead == 0.0, 0.5, 0.0)
     mistakes = np.where(root > 0.0, ndtr(-lead / np.where(root > 0.0, root, 1.0)), ties)
     return float(min((arms - 1) / arms, mistakes.sum()))
 
