@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
 from msgspec import structs
 
 from service.application.idempotency import OnceCommand
 from service.domain import Arm, Assignment, AssignmentState
 from service.errors import ExperimentNotRunning, IdempotencyKeyReused, UnitRequired
 from service.storage import reading
+from service.storage.journal import NotLookedUp
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,8 +23,7 @@ if TYPE_CHECKING:
     from service.storage.journal import Wanted
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """An arm for the caller, with the assignment behind it (none once the experiment is concluded)."""
 
     experiment: str
@@ -35,8 +36,7 @@ class Answer:
     replayed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(msgspec.Struct, frozen=True):
     """One ask."""
 
     unit: str | None
@@ -50,15 +50,18 @@ class Ask:
     def want(self, wanted: Wanted, ledger: Ledger) -> None:
         """The draw of this key, the assignment of this unit."""
         if self.idempotency_key is not None:
-            wanted.ask_keys.add(self.idempotency_key)
+            (wanted.new_keys if _always_draws(ledger) else wanted.ask_keys).add(self.idempotency_key)
         if self.unit is not None and ledger.experiment.sticky:
             wanted.units.add(self.unit)
 
     def apply(self, ledger: Ledger, now: int) -> Answer:
         """The first answer to the key, the concluded arm, the unit's own assignment, or a new draw."""
-        first = ledger.found.by_key.get(self.idempotency_key) if self.idempotency_key is not None else None
-        if first is not None:
-            return _replayed(ledger, ledger.found.assignments[first], self.unit)
+        if self.idempotency_key is not None:
+            first = ledger.found.by_key.get(self.idempotency_key)
+            if first is not None:
+                return _replayed(ledger, ledger.found.assignments[first], self.unit)
+            if self.idempotency_key in ledger.found.unchecked_keys and not _always_draws(ledger):
+                raise NotLookedUp  # an earlier request of this very group paused or concluded the experiment
         settled = _without_draw(ledger, self.unit)
         if settled:
             return settled
@@ -66,8 +69,7 @@ class Ask:
         return _fresh(ledger, assignment)
 
 
-@dataclass(frozen=True, slots=True)
-class AskMany:
+class AskMany(msgspec.Struct, frozen=True):
     """Several asks, all or nothing."""
 
     units: Sequence[str | None]
@@ -89,6 +91,11 @@ class AskMany:
             raise UnitRequired("This experiment is sticky: give `units`, not `count`.")
         # The first ask refuses where any would: status and stickiness are the same for all of them.
         return [Ask(unit).apply(ledger, now) for unit in self.units]
+
+
+def _always_draws(ledger: Ledger) -> bool:
+    """Is every ask with a new key a draw?"""
+    return ledger.experiment.status == "running" and not ledger.experiment.sticky
 
 
 def _without_draw(ledger: Ledger, unit: str | None) -> Answer | None:
@@ -123,13 +130,13 @@ def _replayed(ledger: Ledger, assignment: Assignment, unit: str | None) -> Answe
         raise IdempotencyKeyReused("This Idempotency-Key was used before with another body.")
     pending = AssignmentState("pending", None, closed=assignment.expiry_reward is None)
     first = structs.replace(assignment, state=pending, rewarded_at=None)
-    return replace(_fresh(ledger, first), replayed=True)
+    return structs.replace(_fresh(ledger, first), replayed=True)
 
 
 async def ask(context: Context, key: str, unit: str | None, idempotency_key: str | None) -> Answer:
     """One ask, answered when its draw is durable."""
     answer = await context.writer.submit(key, Ask(unit, idempotency_key))
-    return await _with_first_value(context, answer) if answer.replayed else answer
+    return await as_first_given(context, answer) if answer.replayed else answer
 
 
 async def ask_many(
@@ -139,7 +146,7 @@ async def ask_many(
     return await context.writer.submit(key, OnceCommand(once, AskMany(units, by_count)))
 
 
-async def _with_first_value(context: Context, answer: Answer) -> Answer:
+async def as_first_given(context: Context, answer: Answer) -> Answer:
     """The arm's value as it was when the draw was first answered: the oldest later change knows what it replaced."""
     assignment = cast("Assignment", answer.assignment)
     async with context.database.reading() as connection:
@@ -148,5 +155,5 @@ async def _with_first_value(context: Context, answer: Answer) -> Answer:
     for change in changes:
         before = cast("dict[str, Any]", (change.details or {}).get("before", {}))
         if "value" in before:
-            return replace(answer, arm=replace(answer.arm, value=before["value"]))
+            return structs.replace(answer, arm=replace(answer.arm, value=before["value"]))
     return answer

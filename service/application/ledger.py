@@ -7,12 +7,12 @@ is what makes replay possible. If the transaction fails the ledger is thrown awa
 
 from __future__ import annotations
 
-from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec.structs import replace
 
+from service.application.randomness import random_63_bits as _token
 from service.domain import (
     Arm,
     ArmRecord,
@@ -48,7 +48,6 @@ _LEAST_SNAPSHOTS = 64
 _MOST_SNAPSHOT_ENTRIES = 500_000
 _PENDING = AssignmentState("pending", None, closed=True)
 _PENDING_OPEN = AssignmentState("pending", None, closed=False)
-_token = SystemRandom().getrandbits
 
 
 class Ledger:
@@ -125,10 +124,12 @@ class Ledger:
     # -- what can happen to it ----------------------------------------------------------------------------------
 
     def draw(self, unit: str | None, idempotency_key: str | None, now: int) -> Assignment:
-        """Let the policy choose and record the draw."""
+        """Let the policy choose and record the draw. Its event is made of the assignment."""
         choice, plan = self.policy.choose(self.evidence, self.targets, self.plan)
-        position = int(self.positions[choice.index])
-        at = max(self.as_of, now)
+        position = self._positions[choice.index]
+        self.as_of = at = max(self.as_of, now)
+        self.version = sequence = self.version + 1
+        self.draws = draw = self.draws + 1
         expires_at = expiry_reward = None
         state = _PENDING
         expiry = self.experiment.expiry
@@ -137,35 +138,27 @@ class Ledger:
             expires_at = at + round(expiry.after_seconds * _MICROSECONDS)
             expiry_reward = expiry.reward
             state = _PENDING if expiry_reward is None else _PENDING_OPEN
-        self.draws = draw = self.draws + 1
-        event = self._record(
-            "draw",
-            at,
-            arm=position,
-            draw=draw,
-            epoch=self.epoch,
-            reason=choice.reason,
-            expires_at=expires_at,
-            expiry_reward=expiry_reward,
-            after=state,
-        )
         if plan is not self.plan and plan is not None:
-            self._take_plan(plan, event.sequence)
+            self._take_plan(plan, sequence)
         assignment = Assignment(
-            draw=draw,
-            token=_token(63),
-            sequence=event.sequence,
-            arm=position,
-            unit=unit,
-            reason=choice.reason,
-            epoch=self.epoch,
-            created_at=at,
-            expires_at=expires_at,
-            expiry_reward=expiry_reward,
-            state=state,
-            idempotency_key=idempotency_key,
+            draw,
+            _token(),
+            sequence,
+            position,
+            unit,
+            choice.reason,
+            self.epoch,
+            at,
+            expires_at,
+            expiry_reward,
+            state,
+            None,
+            idempotency_key,
         )
-        self._count(position, None, state, expiry_reward, in_epoch=True)
+        if expiry_reward is None and plan is None:
+            self._count_draw(position, choice.index)
+        else:
+            self._count(position, None, state, expiry_reward, in_epoch=True)
         self._drawn.append(assignment)
         found = self.found
         found.assignments[draw] = assignment
@@ -256,7 +249,7 @@ class Ledger:
         self._replies.append(reply)
 
     def last_event(self) -> Event:
-        """The event that was recorded last."""
+        """The event that was recorded last; a draw's is made of its assignment."""
         return self._events[-1]
 
     def forget_changes(self) -> list[Batch]:
@@ -268,15 +261,17 @@ class Ledger:
 
     def hand_over(self) -> Changes | None:
         """All changes since the last time, to be written; None if there are none."""
-        if not self._events and not self._replies:
+        if not self._events and not self._drawn and not self._replies:
             return None
-        snapshots, thin_by = self._take_snapshot()
+        snapshots, thin = self._take_snapshot()
+        only_drawn = self._drawn_from.difference(self._touched, self._added)
         changes = Changes(
             progress=self.progress,
             arms=self.records(sorted(self._touched.difference(self._added))),
             redefined=self.records(sorted(self._redefined.difference(self._added))),
             new_arms=self.records(self._added),
-            events=[event for event in self._events if event.kind != "draw"] if self._drawn else self._events,
+            drawn_arms=self.records(sorted(only_drawn)),
+            events=self._events,
             drawn=self._drawn,
             moved=[self.found.assignments[draw] for draw in self._moved],
             batches=self._batches,
@@ -284,7 +279,7 @@ class Ledger:
             replies=self._replies,
             settings_changed=self._settings_changed,
             snapshots=snapshots,
-            thin_by=thin_by,
+            thin=thin,
         )
         self._clear_changes()
         return changes
@@ -307,20 +302,20 @@ class Ledger:
             active=[arm.active for arm in self.arms],
         )
 
-    def _take_snapshot(self) -> tuple[list[Snapshot], int | None]:
+    def _take_snapshot(self) -> tuple[list[Snapshot], bool]:
         """A snapshot for every stride of the sequence; when there are too many, every second one goes and the stride doubles.
 
         Replay does not come here: the course is for people to look at, no decision reads it.
         """
         stride = max(self._snapshot_stride, len(self.arms))
         if self.version // stride == self._snapshot_at // stride:
-            return [], None
+            return [], False
         self._snapshot_at = self.version
-        thin_by = None
+        thin = False
         if self.version // stride >= max(_LEAST_SNAPSHOTS, min(_MOST_SNAPSHOTS, _MOST_SNAPSHOT_ENTRIES // len(self.arms))):
-            thin_by = stride
+            thin = True
             self._snapshot_stride = 2 * stride
-        return [self.snapshot()], thin_by
+        return [self.snapshot()], thin
 
     # -- how it is kept -----------------------------------------------------------------------------------------
 
@@ -329,6 +324,7 @@ class Ledger:
         self._drawn: list[Assignment] = []
         self._moved: dict[int, None] = {}
         self._touched: set[int] = set()
+        self._drawn_from: set[int] = set()
         self._redefined: set[int] = set()
         self._added: list[int] = []
         self._batches: list[Batch] = []
@@ -339,7 +335,7 @@ class Ledger:
     def _settle(self) -> None:
         """Lay out the arrays over the active arms anew."""
         self.policy = make_policy(self.experiment.policy)
-        active = [arm.position for arm in self.arms if arm.active]
+        self._positions = active = [arm.position for arm in self.arms if arm.active]
         self.positions = np.array(active, np.int64)
         self._index_of = {position: index for index, position in enumerate(active)}
         sign = self.experiment.reward.sign
@@ -380,6 +376,15 @@ class Ledger:
         event = Event(self.version, kind, self.as_of, **fields)
         self._events.append(event)
         return event
+
+    def _count_draw(self, position: int, index: int) -> None:
+        """A draw that counts as nothing yet: no mean moves."""
+        counted = self.statistics[position]
+        epoch_draws = counted.epoch_draws + 1
+        self.statistics[position] = replace(counted, pending=counted.pending + 1, epoch_draws=epoch_draws)
+        self._drawn_from.add(position)
+        self.evidence.draws[index] = epoch_draws
+        self.evidence.undrawn[index] = False
 
     def _count(
         self,

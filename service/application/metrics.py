@@ -22,6 +22,7 @@ _GROUP_SECONDS = Histogram(
     buckets=(0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.125, 0.25, 0.5, 1, 2, 4, 8),
 )
 _GROUP_FAILURES = Counter("bestarm_group_failures", "Transactions that the database lost; each is looked up and tried again.")
+_GROUP_OUTRUNS = Counter("bestarm_group_outruns", "Groups decided anew under a lock, because another worker was faster.")
 _QUEUE_DEPTH = Gauge("bestarm_queue_depth", "Requests that wait for the next transaction.", multiprocess_mode="livesum")
 _LEDGER_READS = Counter(
     "bestarm_ledger_reads", "Times a worker read an experiment from the database: unknown to it, or changed by another.", ["why"]
@@ -49,6 +50,11 @@ def group_done(requests: int, seconds: float, changed: Iterable[Changes]) -> Non
 def group_lost() -> None:
     """The database went away under a group."""
     _GROUP_FAILURES.inc()
+
+
+def group_outrun() -> None:
+    """Another worker was faster."""
+    _GROUP_OUTRUNS.inc()
 
 
 def ledger_read(*, known: bool) -> None:

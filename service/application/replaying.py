@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from service.application import specs
 from service.application.ledger import Ledger
-from service.domain import ArmRecord, ArmStatistics, Assignment, Event, Progress
+from service.domain import ArmRecord, ArmStatistics, Assignment, Event, Progress, event_of_draw
 from service.storage import reading
 
 if TYPE_CHECKING:
@@ -92,10 +92,9 @@ class _Sequence:
             raise Different(f"Event {ledger.version + 1} is missing: event {event.sequence} follows.")
         self._check_run(event)
         try:
-            self._repeat(ledger, event)
+            again = self._repeat(ledger, event)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as unreadable:
             raise Different(f"Event {event.sequence} ({event.kind}) cannot be repeated: {unreadable!r}.") from unreadable
-        again = ledger.last_event()
         if event != again:
             _compare(f"Event {event.sequence} ({event.kind})", _plain(event), _plain(again))
         for planned in ledger.forget_changes():
@@ -111,12 +110,12 @@ class _Sequence:
         progress = Progress(experiment, version=1, as_of=event.at, draws=0, epoch=1)
         return Ledger(progress, [ArmRecord(arm, ArmStatistics()) for arm in arms])
 
-    def _repeat(self, ledger: Ledger, event: Event) -> None:
-        """Do again what the event says was done."""
+    def _repeat(self, ledger: Ledger, event: Event) -> Event:
+        """Do again what the event says was done; the event that comes of it."""
         details: dict[str, Any] = dict(event.details or {})
         if event.kind == "draw":
-            ledger.draw(None, None, event.at)
-        elif event.kind == "observation" and event.arm is not None and event.after is not None:
+            return event_of_draw(ledger.draw(None, None, event.at))
+        if event.kind == "observation" and event.arm is not None and event.after is not None:
             ledger.observe(event.arm, _number(event.after.reward), None, event.at)
         elif event.kind in _LEGAL:
             self._move(ledger, event)
@@ -134,6 +133,7 @@ class _Sequence:
             ledger.note("expiry_run", details, event.at)
         else:
             raise Different(f"Event {event.sequence} is of no known kind: {event.kind!r}.")
+        return ledger.last_event()
 
     @staticmethod
     def _move(ledger: Ledger, event: Event) -> None:

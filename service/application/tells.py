@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import msgspec
 
 from service.application.idempotency import OnceCommand
 from service.domain import TAKES_REWARDS, Assignment, parse_assignment_id
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
 Outcome: TypeAlias = Literal["recorded", "duplicate", "conflict", "not_found", "invalid"]
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(msgspec.Struct, frozen=True):
     """An assignment after a tell, with its arm."""
 
     experiment: str
@@ -39,8 +39,7 @@ class Told:
     assignment: Assignment
 
 
-@dataclass(frozen=True, slots=True)
-class TellResult:
+class TellResult(msgspec.Struct, frozen=True):
     """What became of one item of a batch."""
 
     status: Outcome
@@ -48,8 +47,7 @@ class TellResult:
     assignment: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Tell:
+class Tell(msgspec.Struct, frozen=True):
     """Reward (POST), correct (PUT) or void (DELETE) one assignment."""
 
     assignment_id: str
@@ -78,8 +76,7 @@ class Tell:
         return Told(ledger.experiment.key, ledger.arms[told.arm], told)
 
 
-@dataclass(frozen=True, slots=True)
-class RewardItem:
+class RewardItem(msgspec.Struct, frozen=True):
     """One reward of a batch, by assignment or by unit."""
 
     assignment: str | None
@@ -87,8 +84,7 @@ class RewardItem:
     reward: float
 
 
-@dataclass(frozen=True, slots=True)
-class TellMany:
+class TellMany(msgspec.Struct, frozen=True):
     """Many rewards; the good items count whatever the others are."""
 
     items: Sequence[RewardItem | TellResult]
@@ -128,8 +124,7 @@ class TellMany:
         return TellResult("recorded" if changed else "duplicate", assignment=told.id)
 
 
-@dataclass(frozen=True, slots=True)
-class ObservationItem:
+class ObservationItem(msgspec.Struct, frozen=True):
     """A reward of an arm that the caller chose."""
 
     arm: str
@@ -137,8 +132,7 @@ class ObservationItem:
     id: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Observe:
+class Observe(msgspec.Struct, frozen=True):
     """Tell without ask: imports, and callers that choose their own arm."""
 
     items: Sequence[ObservationItem | TellResult]

@@ -3,14 +3,18 @@
 No timer: the next group is what was queued while the last one was committing, so a lone request waits for nobody and a
 thousand share one commit. Every request is answered only after its transaction is durable. A request that is refused is its own
 result and leaves no trace; the rest of its group goes on.
+
+A group is decided from what this process knows and written under the condition that the experiments' versions are still the same
+(docs/decisions/0002). Where another worker writes the same experiment, its row is locked first.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import structlog
@@ -19,14 +23,14 @@ from service.application import metrics
 from service.application.ledger import Ledger
 from service.errors import BestArmError, DatabaseUnavailable, ExperimentNotFound, Overloaded
 from service.storage import journal
-from service.storage.journal import Wanted
+from service.storage.journal import NotLookedUp, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from service.domain import Changes
     from service.storage.database import Database
-    from service.storage.groups import Group
+    from service.storage.groups import Reads
 
 Result = TypeVar("Result", covariant=True)  # noqa: PLC0105 - reads better in the protocol below
 
@@ -37,6 +41,8 @@ _LARGEST_WEIGHT = 10_000
 _LEDGERS = 1_024
 _ATTEMPTS = 3
 _RETRY_SECONDS = 0.05
+# How long an experiment that another worker writes, too, is decided under its lock.
+_CONTENDED_SECONDS = 1.0
 
 log = structlog.get_logger(__name__)
 
@@ -70,6 +76,14 @@ class _Waiting(Generic[Result]):
     answer: asyncio.Future[Result]
 
 
+@dataclass(slots=True)
+class _Decided:
+    """What a group comes to."""
+
+    answers: list[tuple[_Waiting[Any], Any]] = field(default_factory=list)
+    changed: list[Changes] = field(default_factory=list)
+
+
 class _Faulty(Exception):  # noqa: N818 - never leaves this module
     def __init__(self, waiting: _Waiting[Any], fault: Exception) -> None:
         self.waiting = waiting
@@ -82,18 +96,22 @@ class Writer:
     def __init__(self, database: Database, *, queue_limit: int, clock: Callable[[], int] = now_microseconds) -> None:
         self._database = database
         self._clock = clock
-        self._queue: asyncio.Queue[_Waiting[Any]] = asyncio.Queue(queue_limit)
-        self._held_back: _Waiting[Any] | None = None
-        self._ledgers: dict[int, Ledger] = {}
+        self._queue: deque[_Waiting[Any]] = deque()
+        self._queue_limit = queue_limit
+        self._arrival = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._ledgers: dict[str, Ledger] = {}
+        self._contended_until: dict[str, float] = {}
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Begin serving."""
+        self._loop = asyncio.get_running_loop()
         self._task = asyncio.create_task(self._serve(), name="writer")
 
     async def close(self) -> None:
         """Finish what is queued, then stop."""
-        await self._queue.join()
+        await self._idle.wait()
         if self._task:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
@@ -101,16 +119,25 @@ class Writer:
 
     async def submit(self, key: str, command: Command[Result]) -> Result:
         """Queue a command for the experiment with this key; returns when its effect is durable."""
-        answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        try:
-            self._queue.put_nowait(_Waiting(key, command, answer))
-        except asyncio.QueueFull as full:
-            raise Overloaded("Too many requests are waiting; try again in a moment.") from full
-        return await answer
+        return await self.enqueue(key, command)
+
+    def enqueue(self, key: str, command: Command[Result]) -> asyncio.Future[Result]:
+        """The same, without a coroutine of its own."""
+        if len(self._queue) >= self._queue_limit:
+            raise Overloaded("Too many requests are waiting; try again in a moment.")
+        answer: asyncio.Future[Result] = self._loop.create_future()
+        self._queue.append(_Waiting(key, command, answer))
+        self._arrival.set()
+        return answer
 
     async def _serve(self) -> None:
         while True:
-            group = await self._next_group()
+            if not self._queue:
+                self._idle.set()
+                self._arrival.clear()
+                await self._arrival.wait()
+                self._idle.clear()
+            group = self._next_group()
             try:
                 await self._answer(group)
             except Exception as unexpected:
@@ -118,35 +145,27 @@ class Writer:
                 self._ledgers.clear()
                 for waiting in group:
                     _fail(waiting, unexpected)
-            finally:
-                for _ in group:
-                    self._queue.task_done()
 
-    async def _next_group(self) -> list[_Waiting[Any]]:
-        first = self._held_back or await self._queue.get()
-        self._held_back = None
-        group, weight = [first], first.command.weight
-        while len(group) < _LARGEST_GROUP and not self._queue.empty():
-            waiting = self._queue.get_nowait()
-            weight += waiting.command.weight
+    def _next_group(self) -> list[_Waiting[Any]]:
+        queue = self._queue
+        group = [queue.popleft()]
+        weight = group[0].command.weight
+        while queue and len(group) < _LARGEST_GROUP:
+            weight += queue[0].command.weight
             if weight > _LARGEST_WEIGHT:
-                self._held_back = waiting
                 break
-            group.append(waiting)
-        metrics.group_taken(self._queue.qsize() + (self._held_back is not None))
+            group.append(queue.popleft())
+        metrics.group_taken(len(queue))
         return group
 
     async def _answer(self, requests: list[_Waiting[Any]]) -> None:
         """Serve the group in one transaction; after a lost connection find out whether it took effect, else try again."""
         for attempt in range(1, _ATTEMPTS + 1):
             alive = [waiting for waiting in requests if not waiting.answer.done()]
-            answers: list[tuple[_Waiting[Any], Any]] = []
-            changed: list[Changes] = []
+            decided = _Decided()
             began = time.perf_counter()
             try:
-                async with self._database.groups.group() as group:
-                    answers, changed = await self._decide(group, alive)
-                    await journal.write(group, changed)
+                await self._commit(alive, decided)
             except _Faulty as faulty:
                 # A defect of ours in one request: it fails alone, the others are served anew from what is stored.
                 self._ledgers.clear()
@@ -155,15 +174,15 @@ class Writer:
             except DatabaseUnavailable as lost:
                 metrics.group_lost()
                 self._ledgers.clear()
-                if not await self._took_effect(changed):
+                if not await self._took_effect(decided.changed):
                     if attempt == _ATTEMPTS:
                         for waiting in alive:
                             _fail(waiting, lost)
                         return None
                     await asyncio.sleep(_RETRY_SECONDS * attempt)
                     continue
-            metrics.group_done(len(answers), time.perf_counter() - began, changed)
-            for waiting, result in answers:
+            metrics.group_done(len(decided.answers), time.perf_counter() - began, decided.changed)
+            for waiting, result in decided.answers:
                 if isinstance(result, BestArmError):
                     _fail(waiting, result)
                 elif not waiting.answer.done():
@@ -173,49 +192,96 @@ class Writer:
 
     async def _took_effect(self, changed: list[Changes]) -> bool:
         """Look for the group's own rows on a new connection."""
-        if not changed:
-            return False
-        async with self._database.groups.group() as group:
-            return await journal.is_written(group, changed[0])
+        return bool(changed) and await journal.is_written(self._database.groups, changed[0])
 
-    async def _decide(self, group: Group, requests: list[_Waiting[Any]]) -> tuple[list[tuple[_Waiting[Any], Any]], list[Changes]]:
-        """Lock, look up, and decide one request after the other in memory."""
-        locked = await journal.lock(group, list({waiting.key for waiting in requests}))
-        ledgers = {key: await self._ledger(group, *found) for key, found in locked.items()}
-        wanted = {experiment_id: Wanted() for experiment_id, _ in locked.values()}
+    async def _commit(self, requests: list[_Waiting[Any]], decided: _Decided) -> None:
+        """Decide from memory and write if nobody was faster; where somebody was, or lately has been, take the lock first."""
+        groups, keys = self._database.groups, {waiting.key for waiting in requests}
+        if not self._contended(keys):
+            known = {key: ledger for key in keys if (ledger := await self._known(key))}
+            versions = sorted((ledger.experiment.id, ledger.version) for ledger in known.values())
+            try:
+                await self._decide(groups, requests, known, decided, under_lock=False)
+                if await journal.write_if(groups, versions, decided.changed):
+                    return
+                self._expect_others(keys)
+            except NotLookedUp:
+                decided.changed = []
+            for key in keys:  # what was decided in memory never happened
+                self._ledgers.pop(key, None)
+        async with groups.group() as group:
+            locked = await journal.lock(group, list(keys))
+            current = {key: await self._refreshed(group, key, *found) for key, found in locked.items()}
+            await self._decide(group, requests, current, decided, under_lock=True)
+            if decided.changed:
+                await group.write(journal.stages_of(decided.changed))
+
+    async def _decide(
+        self, source: Reads, requests: list[_Waiting[Any]], ledgers: dict[str, Ledger], decided: _Decided, *, under_lock: bool
+    ) -> None:
+        """Look up what is asked for, and decide one request after the other in memory."""
+        wanted = {ledger.experiment.id: Wanted() for ledger in ledgers.values()}
         for waiting in requests:
-            if waiting.key in locked:
-                waiting.command.want(wanted[locked[waiting.key][0]], ledgers[waiting.key])
-        seen = await journal.look_up(group, wanted)
-        for key, (experiment_id, _) in locked.items():
-            ledgers[key].found = seen[experiment_id]
+            ledger = ledgers.get(waiting.key)
+            if ledger:
+                waiting.command.want(wanted[ledger.experiment.id], ledger)
+        seen = await journal.look_up(source, wanted, under_lock=under_lock)
+        for ledger in ledgers.values():
+            ledger.found = seen[ledger.experiment.id]
 
         now = self._clock()
-        answers: list[tuple[_Waiting[Any], Any]] = []
+        decided.answers.clear()
         for waiting in requests:
             ledger = ledgers.get(waiting.key)
             try:
-                result = ledger and waiting.command.apply(ledger, now)
+                result = ExperimentNotFound(waiting.key) if ledger is None else waiting.command.apply(ledger, now)
             except BestArmError as refused:
                 result = refused
+            except NotLookedUp:
+                raise
             except Exception as fault:
                 raise _Faulty(waiting, fault) from fault
-            answers.append((waiting, ExperimentNotFound(waiting.key) if ledger is None else result))
-        return answers, [changes for ledger in ledgers.values() if (changes := ledger.hand_over())]
+            decided.answers.append((waiting, result))
+        decided.changed = [changes for ledger in ledgers.values() if (changes := ledger.hand_over())]
 
-    async def _ledger(self, group: Group, experiment_id: int, version: int) -> Ledger:
-        """The ledger of a locked experiment, brought up to its version."""
-        ledger = self._ledgers.pop(experiment_id, None)
+    async def _known(self, key: str) -> Ledger | None:
+        """The ledger as this process last saw it; read if it never did."""
+        ledger = self._ledgers.get(key)
+        if ledger is None:
+            found = await journal.find(self._database.groups, [key])
+            return await self._refreshed(self._database.groups, key, *found[key]) if found else None
+        return self._keep(key, ledger)
+
+    async def _refreshed(self, source: Reads, key: str, experiment_id: int, version: int) -> Ledger:
+        """The ledger of an experiment, brought up to its version."""
+        ledger = self._ledgers.get(key)
         if ledger is None:
             metrics.ledger_read(known=False)
-            ledger = Ledger(*await journal.load(group, experiment_id))
+            ledger = Ledger(*await journal.load(source, experiment_id))
         elif ledger.version != version:
             metrics.ledger_read(known=True)
-            ledger.refresh(*await journal.load(group, experiment_id, since=ledger.version))
-        self._ledgers[experiment_id] = ledger
+            ledger.refresh(*await journal.load(source, experiment_id, since=ledger.version))
+        return self._keep(key, ledger)
+
+    def _keep(self, key: str, ledger: Ledger) -> Ledger:
+        self._ledgers.pop(key, None)
+        self._ledgers[key] = ledger
         if len(self._ledgers) > _LEDGERS:
             del self._ledgers[next(iter(self._ledgers))]
         return ledger
+
+    def _contended(self, keys: set[str]) -> bool:
+        """Has another worker been faster in one of these a moment ago?"""
+        if not self._contended_until:
+            return False
+        now = time.monotonic()
+        self._contended_until = {key: until for key, until in self._contended_until.items() if until > now}
+        return not self._contended_until.keys().isdisjoint(keys)
+
+    def _expect_others(self, keys: set[str]) -> None:
+        """Another worker was faster, and may well be so again: use the lock for a while."""
+        metrics.group_outrun()
+        self._contended_until |= dict.fromkeys(keys, time.monotonic() + _CONTENDED_SECONDS)
 
 
 def _fail(waiting: _Waiting[Any], failure: Exception) -> None:

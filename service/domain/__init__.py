@@ -1,7 +1,17 @@
 """The words of the service, frozen: experiments and arms, assignments, the statistics and the history they leave."""
 
 from service.domain.assignment import Assignment, AssignmentState, AssignmentStatus, parse_assignment_id
-from service.domain.journal import AUDITED, Batch, Changes, Event, EventKind, ObservationRecord, Snapshot, StoredReply
+from service.domain.journal import (
+    AUDITED,
+    Batch,
+    Changes,
+    Event,
+    EventKind,
+    ObservationRecord,
+    Snapshot,
+    StoredReply,
+    event_of_draw,
+)
 from service.domain.settings import (
     LARGEST_REWARD,
     MOVES,
@@ -53,5 +63,6 @@ __all__ = [
     "RewardSpec",
     "Snapshot",
     "StoredReply",
+    "event_of_draw",
     "parse_assignment_id",
 ]

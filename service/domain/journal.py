@@ -57,6 +57,22 @@ class Event(msgspec.Struct, frozen=True):
     details: dict[str, Json] | None = None
 
 
+def event_of_draw(drawn: Assignment) -> Event:
+    """How the history tells a draw."""
+    return Event(
+        sequence=drawn.sequence,
+        kind="draw",
+        at=drawn.created_at,
+        arm=drawn.arm,
+        draw=drawn.draw,
+        epoch=drawn.epoch,
+        reason=drawn.reason,
+        expires_at=drawn.expires_at,
+        expiry_reward=drawn.expiry_reward,
+        after=drawn.state,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """A planned batch of Almost Tracking: part of the history."""
@@ -118,6 +134,8 @@ class Changes:
 
     progress: Progress
     arms: list[ArmRecord] = field(default_factory=list)
+    drawn_arms: list[ArmRecord] = field(default_factory=list)
+    """Those that were drawn, and nothing else happened to them: their counts of draws alone changed."""
     redefined: list[ArmRecord] = field(default_factory=list)
     """Those of them whose name, value, floor or status changed."""
     new_arms: list[ArmRecord] = field(default_factory=list)
@@ -131,5 +149,5 @@ class Changes:
     replies: list[StoredReply] = field(default_factory=list)
     settings_changed: bool = False
     snapshots: list[Snapshot] = field(default_factory=list)
-    thin_by: int | None = None
-    """The stride of the snapshots so far: every second one goes."""
+    thin: bool = False
+    """The stride of the snapshots has doubled: every second one of those before goes."""

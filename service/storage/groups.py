@@ -1,8 +1,10 @@
 """One transaction for a group of requests: what the writer needs of a database, and the statements it uses.
 
-The two engines differ in how lists travel (arrays to PostgreSQL, JSON or executemany to SQLite), so the statements are generated
-from the tables once per engine, and each engine has one short module that runs them (postgres.py, sqlite.py).
-Every statement takes parallel lists, one per column: its text never changes with their length, so it is prepared once.
+The two engines differ in how rows travel (an array of rows to PostgreSQL, JSON or executemany to SQLite), so the statements are
+generated from the tables once per engine, and each engine has one short module that runs them (postgres.py, sqlite.py).
+No statement's text changes with the number of rows, so each is prepared once. On PostgreSQL all writes of a group are one
+statement, because each more would cost a round trip, and each takes one array of a table's row type, because one array per column
+costs the driver several times as much.
 """
 
 from __future__ import annotations
@@ -10,30 +12,41 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import lru_cache
+from typing import Any, Protocol, TypeAlias
 
-from sqlalchemy import BigInteger, Boolean, Double, Integer, LargeBinary, Table
+from sqlalchemy import Table
 
-Column = Sequence[Any]
+Column: TypeAlias = Sequence[Any]
+Guard: TypeAlias = Sequence[tuple[int, int]]
+"""(experiment's id, its version): what must still be so when a group is written. In order of the ids."""
 
 
-class Group(Protocol):
-    """An open transaction. It commits when its block ends well."""
+class Reads(Protocol):
+    """Anything that answers a query."""
 
     async def rows(self, query: Query, *columns: Column) -> Sequence[Any]:
         """The rows that a query finds for these parallel lists."""
         ...
 
-    async def write(self, writes: Sequence[tuple[Write, Sequence[Column]]]) -> None:
-        """Run these inserts and updates, in order."""
+
+class Group(Reads, Protocol):
+    """An open transaction. It commits when its block ends well."""
+
+    async def write(self, stages: Sequence[Stage]) -> None:
+        """Run these inserts and updates, stage after stage."""
         ...
 
 
-class Groups(Protocol):
-    """Where groups come from: one at a time per process."""
+class Groups(Reads, Protocol):
+    """Where groups come from: one at a time per process. Its own `rows` are read outside of any transaction."""
 
     def group(self) -> AbstractAsyncContextManager[Group]:
         """Begin a transaction."""
+        ...
+
+    async def write_if(self, guard: Guard, stages: Sequence[Stage]) -> bool:
+        """All of it in one transaction, durable, if the guard holds; else False, and nothing is written."""
         ...
 
     async def close(self) -> None:
@@ -49,14 +62,47 @@ class Query:
     sqlite: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Write:
-    """An insert of whole rows or an update by key, in the words of both engines."""
+    """What to do with some rows, in the words of both engines."""
 
-    columns: tuple[str, ...]
-    postgres: str
+    table: str
+    """The rows are whole rows of it, None where a column does not matter."""
+    postgres: tuple[str, ...]
+    """Each takes its rows from `{rows}` and does nothing unless `{allowed}`."""
     sqlite: tuple[str, ...]
     """Each is run for all rows, one after the other."""
+    taken: str = ""
+    """PostgreSQL's query for rows that stand in the way of these; SQLite finds out from its unique indexes."""
+
+
+Stage: TypeAlias = Sequence[tuple[Write, Sequence[tuple[Any, ...]]]]
+"""Writes that touch different rows, each with its rows."""
+
+
+@lru_cache(maxsize=256)
+def one_statement(writes: tuple[Write, ...], *, guarded: bool) -> str:
+    """All writes of a stage as one statement of PostgreSQL. It finds a row if they were done.
+
+    Guarded, the last two parameters are the ids and the versions of the experiments, which are locked in their order: if another
+    worker was faster in one of them, or a row stands in the way, nothing is done.
+    """
+    allowed = "EXISTS (SELECT FROM agreed)" if guarded else "true"
+    sources, steps, taken = [], [], []
+    for number, write in enumerate(writes):
+        sources.append(f"r{number} AS (SELECT * FROM unnest(${number + 1}::{write.table}[]))")
+        steps += [statement.format(rows=f"r{number}", allowed=allowed) for statement in write.postgres]
+        if write.taken:
+            taken.append(f" AND NOT EXISTS ({write.taken.format(rows=f'r{number}')})")
+    if guarded:
+        ids, versions = f"${len(writes) + 1}::bigint[]", f"${len(writes) + 2}::bigint[]"
+        sources.append(
+            f"locked AS (SELECT t.id FROM unnest({ids}, {versions}) AS g(id, version) "
+            "CROSS JOIN experiments t WHERE t.id = g.id AND t.version = g.version FOR NO KEY UPDATE OF t), "
+            f"agreed AS (SELECT count(*) FROM locked HAVING count(*) = cardinality({ids}){''.join(taken)})"
+        )
+    named = [f"w{number} AS ({step})" for number, step in enumerate(steps)]
+    return f"WITH {', '.join(sources + named)} SELECT 1 WHERE {allowed}"
 
 
 def query_by(
@@ -77,63 +123,40 @@ def query_by(
     )
 
 
-def insert_into(table: Table) -> Write:
-    """An insert of whole rows."""
-    columns = tuple(table.columns.keys())
-    names = ", ".join(columns)
-    return Write(
-        columns,
-        postgres=f"INSERT INTO {table.name} ({names}) SELECT * FROM {_unnested(table, columns)}",
-        sqlite=(f"INSERT INTO {table.name} ({names}) VALUES ({', '.join('?' * len(columns))})",),
-    )
-
-
-def insert_into_both(source: Sequence[tuple[str, str]], *inserts: tuple[Table, dict[str, str]]) -> Write:
-    """Rows of several tables from the same lists: each table's columns are given as expressions over the lists' names.
+def insert_into(table: Table, *also: tuple[Table, dict[str, str]], taken: str = "") -> Write:
+    """An insert of whole rows, and of rows of other tables whose columns are given as expressions over the same columns.
 
     What the tables have in common travels and is encoded once, which is most of the cost of a draw.
     """
-    names = tuple(name for name, _ in source)
-    arrays = ", ".join(f"${place + 1}::{kind}[]" for place, (_, kind) in enumerate(source))
-    selects = [
-        f"INSERT INTO {table.name} ({', '.join(columns)}) SELECT {', '.join(columns.values())} FROM d"
-        for table, columns in inserts
-    ]
-    steps = [f"d AS (SELECT * FROM unnest({arrays}) AS d({', '.join(names)}))"]
-    steps += [f"i{place} AS ({select})" for place, select in enumerate(selects[:-1])]
-    places = {name: f"?{place + 1}" for place, name in enumerate(names)}
+    names = tuple(table.columns.keys())
+    every = ((table, {name: name for name in names}), *also)
+    places = {name: f"?{place}" for place, name in enumerate(names, 1)}
+    unused = f"?{len(names)} IS ?{len(names)}"  # SQLite wants every parameter to be used
     return Write(
-        names,
-        postgres=f"WITH {', '.join(steps)} {selects[-1]}",
-        sqlite=tuple(
-            f"INSERT INTO {table.name} ({', '.join(columns)}) "
-            f"VALUES ({', '.join(places.get(expression, expression) for expression in columns.values())})"
-            for table, columns in inserts
+        table.name,
+        postgres=tuple(
+            f"INSERT INTO {into.name} ({', '.join(columns)}) SELECT {', '.join(columns.values())} FROM {{rows}} WHERE {{allowed}}"
+            for into, columns in every
         ),
+        sqlite=tuple(
+            f"INSERT INTO {into.name} ({', '.join(columns)}) "
+            f"SELECT {', '.join(places.get(expression, expression) for expression in columns.values())} WHERE {unused}"
+            for into, columns in every
+        ),
+        taken=taken,
     )
 
 
 def update_of(table: Table, keys: Sequence[str], values: Sequence[str]) -> Write:
-    """An update of some columns by key; the lists come values first, then keys."""
-    columns = (*values, *keys)
+    """An update of some columns by key."""
+    places = {name: f"?{place}" for place, name in enumerate(table.columns.keys(), 1)}
     renamed = ", ".join(f"{name} = v.{name}" for name in values)
     matched = " AND ".join(f"t.{name} = v.{name}" for name in keys)
-    aliases = ", ".join(columns)
-    assigned = ", ".join(f"{name} = ?" for name in values)
-    found = " AND ".join(f"{name} = ?" for name in keys)
+    assigned = ", ".join(f"{name} = {places[name]}" for name in values)
+    found = " AND ".join(f"{name} = {places[name]}" for name in keys)
+    unused = f"?{len(places)} IS ?{len(places)}"
     return Write(
-        columns,
-        postgres=f"UPDATE {table.name} t SET {renamed} FROM {_unnested(table, columns)} AS v({aliases}) WHERE {matched}",
-        sqlite=(f"UPDATE {table.name} SET {assigned} WHERE {found}",),
+        table.name,
+        postgres=(f"UPDATE {table.name} t SET {renamed} FROM {{rows}} v WHERE {matched} AND {{allowed}}",),
+        sqlite=(f"UPDATE {table.name} SET {assigned} WHERE {found} AND {unused}",),
     )
-
-
-def _unnested(table: Table, columns: Sequence[str]) -> str:
-    arrays = ", ".join(f"${place + 1}::{_postgres_type(table, name)}[]" for place, name in enumerate(columns))
-    return f"unnest({arrays})"
-
-
-def _postgres_type(table: Table, name: str) -> str:
-    kind = table.columns[name].type
-    known = ((Boolean, "boolean"), (BigInteger, "bigint"), (Integer, "integer"), (Double, "float8"), (LargeBinary, "bytea"))
-    return next((word for python, word in known if isinstance(kind, python)), "text")

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from service.domain import ArmRecord, Assignment, Changes, ObservationRecord, Progress, StoredReply
 from service.storage import records
-from service.storage.groups import Write, insert_into, insert_into_both, query_by, update_of
+from service.storage.groups import Write, insert_into, query_by, update_of
 from service.storage.tables import arms, assignments, batches, events, experiments, observations, replies, snapshots
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
-    from service.storage.groups import Group, Query
+    from service.storage.groups import Group, Groups, Guard, Query, Reads, Stage
+
+    Rows = Sequence[tuple[Any, ...]]
 
 # A backlog of expiries is worked off in chunks, so that asks and tells get their turn in between.
 DUE_AT_ONCE = 2_000
@@ -29,10 +31,16 @@ class Wanted:
     draws: set[int] = field(default_factory=set)
     units: set[str] = field(default_factory=set)
     ask_keys: set[str] = field(default_factory=set)
+    new_keys: set[str] = field(default_factory=set)
+    """Keys of asks that will draw if they are new. Without the lock that is found out when the draws are written."""
     observation_ids: set[str] = field(default_factory=set)
     reply_keys: set[tuple[str, str]] = field(default_factory=set)
     due_by: int | None = None
     """The assignments that the sweep has to look at by this time, DUE_AT_ONCE at most."""
+
+
+class NotLookedUp(Exception):  # noqa: N818 - no error: the same is decided again, under the lock
+    """A decision turned out to depend on something that was not looked up."""
 
 
 @dataclass(slots=True)
@@ -45,6 +53,8 @@ class Found:
     observations: dict[str, ObservationRecord] = field(default_factory=dict)
     replies: dict[tuple[str, str], StoredReply] = field(default_factory=dict)
     due: list[int] = field(default_factory=list)
+    unchecked_keys: set[str] = field(default_factory=set)
+    """Nobody has looked yet whether these were used before."""
 
     def keep(self, assignment: Assignment) -> None:
         """Remember an assignment as it is now."""
@@ -57,16 +67,26 @@ async def lock(group: Group, keys: Sequence[str]) -> dict[str, tuple[int, int]]:
     return {row["key"]: (row["id"], row["version"]) for row in found}
 
 
-async def load(group: Group, experiment_id: int, *, since: int = -1) -> tuple[Progress, list[ArmRecord]]:
+async def find(group: Reads, keys: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """(id, version) of those experiments that exist, without a lock."""
+    return {row["key"]: (row["id"], row["version"]) for row in await group.rows(_FIND, keys)}
+
+
+async def load(group: Reads, experiment_id: int, *, since: int = -1) -> tuple[Progress, list[ArmRecord]]:
     """An experiment with the arms that changed after sequence number `since` (all by default)."""
     row = (await group.rows(_EXPERIMENT, [experiment_id]))[0]
     changed = await group.rows(_ARMS_SINCE, [experiment_id], [since])
     return records.progress_from(row), [records.arm_from(arm) for arm in changed]
 
 
-async def look_up(group: Group, wanted: dict[int, Wanted]) -> dict[int, Found]:
+async def look_up(group: Reads, wanted: dict[int, Wanted], *, under_lock: bool) -> dict[int, Found]:
     """Everything the group asked for, with one statement per kind of question, whatever the number of experiments."""
     found = {experiment_id: Found() for experiment_id in wanted}
+    for experiment_id, want in wanted.items():
+        if under_lock:
+            want.ask_keys |= want.new_keys
+        else:
+            found[experiment_id].unchecked_keys = want.new_keys
 
     async def ask(query: Query, asked: list[tuple[Any, ...]], keep: Callable[[Found, Any], None]) -> None:
         if asked:
@@ -114,36 +134,54 @@ def _keep_due(found: Found, row: Any) -> None:  # noqa: ANN401 - likewise
     found.due.append(row["draw"])
 
 
-async def write(group: Group, changed: Iterable[Changes]) -> None:
-    """All rows of all experiments of the group, one statement per table."""
-    changed = list(changed)
-    writes: list[tuple[Write, Sequence[Any]]] = []
+def stages_of(changed: Sequence[Changes]) -> list[Stage]:
+    """All rows of all experiments of the group, one write per table.
 
-    def add(statement: Write, rows: Sequence[tuple[Any, ...]]) -> None:
+    No stage touches a row twice: what changes a row that was written a moment ago waits for the second one.
+    """
+    first: list[tuple[Write, Rows]] = []
+    second: list[tuple[Write, Rows]] = []
+
+    def add(stage: list[tuple[Write, Rows]], statement: Write, rows: Rows) -> None:
         if rows:
-            writes.append((statement, list(zip(*rows, strict=True))))
+            stage.append((statement, rows))
 
     def of_each(name: str) -> list[tuple[int, Any]]:
         return [(one.progress.experiment.id, item) for one in changed for item in getattr(one, name)]
 
-    add(_INSERT_EVENTS, [records.event_row(e, event) for e, event in of_each("events")])
-    add(DRAW, [records.drawn_row(e, drawn) for e, drawn in of_each("drawn")])
-    add(_MOVE, [records.assignment_move_row(e, moved) for e, moved in of_each("moved")])
-    add(_INSERT_BATCHES, [records.batch_row(e, batch) for e, batch in of_each("batches")])
-    add(_INSERT_OBSERVATIONS, [records.observation_row(e, named) for e, named in of_each("observations")])
-    add(_INSERT_REPLIES, [records.reply_row(e, reply) for e, reply in of_each("replies")])
-    add(_INSERT_SNAPSHOTS, [records.snapshot_row(e, snapshot) for e, snapshot in of_each("snapshots")])
-    add(_THIN_SNAPSHOTS, [(one.progress.experiment.id, one.thin_by) for one in changed if one.thin_by is not None])
+    drawn = of_each("drawn")
+    moved = of_each("moved")
+    fresh = {(e, one.draw) for e, one in drawn} if moved else set()
     versions = {one.progress.experiment.id: one.progress.version for one in changed}
-    add(_INSERT_ARMS, [records.arm_row(e, arm, versions[e]) for e, arm in of_each("new_arms")])
-    add(_COUNT, [records.arm_count_row(e, arm, versions[e]) for e, arm in of_each("arms")])
-    add(_REDEFINE, [records.arm_definition_row(e, arm.arm) for e, arm in of_each("redefined")])
-    add(_PROGRESS, [records.progress_row(one.progress) for one in changed])
-    add(_SETTINGS, [records.settings_row(one.progress.experiment) for one in changed if one.settings_changed])
-    await group.write(writes)
+    add(first, _INSERT_EVENTS, [records.event_row(e, event) for e, event in of_each("events")])
+    add(first, DRAW, [records.drawn_row(e, one) for e, one in drawn])
+    add(first, _MOVE, [records.assignment_move_row(e, one) for e, one in moved if (e, one.draw) not in fresh])
+    add(second, _MOVE, [records.assignment_move_row(e, one) for e, one in moved if (e, one.draw) in fresh])
+    add(first, _INSERT_BATCHES, [records.batch_row(e, batch) for e, batch in of_each("batches")])
+    add(first, _INSERT_OBSERVATIONS, [records.observation_row(e, named) for e, named in of_each("observations")])
+    add(first, _INSERT_REPLIES, [records.reply_row(e, reply) for e, reply in of_each("replies")])
+    add(first, _INSERT_SNAPSHOTS, [records.snapshot_row(e, snapshot) for e, snapshot in of_each("snapshots")])
+    add(second, _THIN_SNAPSHOTS, [records.progress_row(one.progress) for one in changed if one.thin])
+    add(first, _INSERT_ARMS, [records.arm_row(e, arm, versions[e]) for e, arm in of_each("new_arms")])
+    add(first, _COUNT, [records.arm_count_row(e, arm, versions[e]) for e, arm in of_each("arms")])
+    add(first, _COUNT_DRAWS, [records.arm_draws_row(e, arm, versions[e]) for e, arm in of_each("drawn_arms")])
+    add(second, _REDEFINE, [records.arm_definition_row(e, arm.arm) for e, arm in of_each("redefined")])
+    add(first, _PROGRESS, [records.progress_row(one.progress) for one in changed])
+    add(second, _SETTINGS, [records.settings_row(one.progress.experiment) for one in changed if one.settings_changed])
+    return [first, second] if second else [first]
 
 
-async def is_written(group: Group, changes: Changes) -> bool:
+async def write_if(groups: Groups, guard: Guard, changed: Sequence[Changes]) -> bool:
+    """Write all changes if the experiments are still what they were when they were decided on. No change: are they?"""
+    if changed:
+        return await groups.write_if(guard, stages_of(changed))
+    if not guard:
+        return True
+    found = await groups.rows(_VERSIONS, [experiment_id for experiment_id, _ in guard])
+    return {row["id"]: row["version"] for row in found} == dict(guard)
+
+
+async def is_written(group: Reads, changes: Changes) -> bool:
     """Did this group's transaction commit? It is atomic, so one of its rows answers for all."""
     e = changes.progress.experiment.id
     if changes.drawn:
@@ -159,13 +197,16 @@ async def is_written(group: Group, changes: Changes) -> bool:
     return bool(rows) and records.reply_from(rows[0]) == reply
 
 
+_FIND = query_by(experiments, ["text"], "t.key = w.a", columns=("id", "key", "version"))
+_VERSIONS = query_by(experiments, ["bigint"], "t.id = w.a", columns=("id", "version"))
 _LOCK = query_by(
     experiments, ["text"], "t.key = w.a", columns=("id", "key", "version"), tail="ORDER BY t.id", locking="FOR NO KEY UPDATE OF t"
 )
 _EXPERIMENT = query_by(experiments, ["bigint"], "t.id = w.a")
 _ARMS_SINCE = query_by(arms, ["bigint", "bigint"], "t.experiment_id = w.a AND t.changed > w.b", tail="ORDER BY t.position")
 _BY_DRAW = query_by(assignments, ["bigint", "bigint"], "t.experiment_id = w.a AND t.draw = w.b")
-_BY_KEY = query_by(assignments, ["bigint", "text"], "t.experiment_id = w.a AND t.idempotency_key = w.b")
+# The difference keeps the planner from reading all of the experiment by its primary key, which looks as good while it is small.
+_BY_KEY = query_by(assignments, ["bigint", "text"], "t.experiment_id - w.a = 0 AND t.idempotency_key = w.b")
 _BY_UNIT = query_by(
     assignments,
     ["bigint", "text"],
@@ -182,29 +223,36 @@ _REPLIES = query_by(replies, ["bigint", "text", "text"], "t.experiment_id = w.a 
 _EVENT = query_by(events, ["bigint", "bigint"], "t.experiment_id = w.a AND t.sequence = w.b")
 
 _INSERT_EVENTS = insert_into(events)
-# A draw is an event and an assignment, both made of the same facts.
-DRAW = insert_into_both(
-    records.DRAWN,
+# A draw is an assignment and an event, both made of the same facts.
+DRAW = insert_into(
+    assignments,
     (
         events,
         {name: name for name in ("experiment_id", "sequence", "arm", "draw", "epoch", "reason", "expires_at", "expiry_reward")}
-        | {"kind": "'draw'", "at": "created_at", "status_after": "'pending'", "closed_after": "closed"},
+        | {"kind": "'draw'", "at": "created_at", "status_after": "status", "closed_after": "closed"},
     ),
-    (assignments, {name: name for name, _ in records.DRAWN} | {"status": "'pending'", "due_at": "expires_at"}),
+    taken="SELECT FROM {rows} d CROSS JOIN assignments t "
+    "WHERE t.experiment_id - d.experiment_id = 0 AND t.idempotency_key = d.idempotency_key",
 )
 _INSERT_ARMS = insert_into(arms)
 _INSERT_BATCHES = insert_into(batches)
 _INSERT_OBSERVATIONS = insert_into(observations)
 _INSERT_REPLIES = insert_into(replies)
 _INSERT_SNAPSHOTS = insert_into(snapshots)
+# The stride has doubled: every second snapshot of those before goes. (It is the last column of an experiment.)
 _THIN_SNAPSHOTS = Write(
-    ("experiment_id", "stride"),
-    postgres="DELETE FROM snapshots t USING unnest($1::bigint[], $2::bigint[]) AS v(e, stride) "
-    "WHERE t.experiment_id = v.e AND (t.sequence / v.stride) % 2 = 1",
-    sqlite=("DELETE FROM snapshots WHERE experiment_id = ? AND (sequence / ?) % 2 = 1",),
+    experiments.name,
+    postgres=(
+        (
+            "DELETE FROM snapshots t USING {rows} v "
+            "WHERE t.experiment_id = v.id AND (t.sequence / (v.snapshot_stride / 2)) % 2 = 1 AND {allowed}"
+        ),
+    ),
+    sqlite=(f"DELETE FROM snapshots WHERE experiment_id = ?1 AND (sequence / (?{len(experiments.columns)} / 2)) % 2 = 1",),  # noqa: S608 - a number
 )
 _MOVE = update_of(assignments, ("experiment_id", "draw"), records.ASSIGNMENT_STATE)
 _COUNT = update_of(arms, ("experiment_id", "position"), records.ARM_COUNTS)
+_COUNT_DRAWS = update_of(arms, ("experiment_id", "position"), records.ARM_DRAWS)
 _REDEFINE = update_of(arms, ("experiment_id", "position"), records.ARM_DEFINITION)
 _PROGRESS = update_of(experiments, ("id",), records.PROGRESS)
 _SETTINGS = update_of(experiments, ("id",), records.SETTINGS)

@@ -5,6 +5,7 @@ asyncpg is used directly here, because on this path SQLAlchemy's share of the wo
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -12,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import asyncpg
 
 from service.errors import DatabaseUnavailable
+from service.storage.groups import one_statement
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
 
-    from service.storage.groups import Column, Query, Write
+    from service.storage.groups import Column, Guard, Query, Stage
 
 AWAY = (
     OSError,
@@ -25,7 +27,21 @@ AWAY = (
     asyncpg.PostgresConnectionError,
     asyncpg.exceptions.OperatorInterventionError,
     asyncpg.exceptions.InsufficientResourcesError,
+    # A migration changed a table under us: a new connection knows its new columns.
+    asyncpg.exceptions.InvalidCachedStatementError,
+    asyncpg.exceptions.OutdatedSchemaCacheError,
 )
+
+# Another worker wrote the same row a moment before.
+_OUTRUN = (asyncpg.UniqueViolationError, asyncpg.DeadlockDetectedError)
+# The statements are few and always the same, each finds its rows by a key, and planning one anew costs more than running it. The
+# plans are made anew when twice as many groups were served, at the latest after so many groups or seconds.
+_PLANNED_FOR_GROUPS = 1_024
+_PLANNED_FOR_SECONDS = 10.0
+_PLANNING = """
+SET plan_cache_mode = force_generic_plan; SET jit = off;
+SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off
+"""
 
 
 def connecting(engine: AsyncEngine) -> Callable[[], Awaitable[asyncpg.Connection[Any]]]:
@@ -55,11 +71,23 @@ class PostgresGroup:
             found: Sequence[Any] = await self._connection.fetch(query.postgres, *columns)
             return found
 
-    async def write(self, writes: Sequence[tuple[Write, Sequence[Column]]]) -> None:
-        """One statement per table."""
+    async def write(self, stages: Sequence[Stage]) -> None:
+        """One statement per stage."""
+        for stage in stages:
+            await self._run(stage)
+
+    async def write_if(self, guard: Guard, stages: Sequence[Stage]) -> bool:
+        """The guard stands before the first stage; False if it does not hold."""
+        if not await self._run(stages[0], guard):
+            return False
+        await self.write(stages[1:])
+        return True
+
+    async def _run(self, stage: Stage, guard: Guard | None = None) -> bool:
+        statement = one_statement(tuple(write for write, _ in stage), guarded=guard is not None)
+        rows = [rows for _, rows in stage]
         with _named_failures():
-            for write, columns in writes:
-                await self._connection.execute(write.postgres, *columns)
+            return bool(await self._connection.fetch(statement, *rows, *(zip(*guard, strict=True) if guard else ())))
 
 
 class PostgresGroups:
@@ -68,18 +96,57 @@ class PostgresGroups:
     def __init__(self, engine: AsyncEngine) -> None:
         self._open = connecting(engine)
         self._connection: asyncpg.Connection[Any] | None = None
+        self._groups = 0
+        self._plans_until = (0, 0.0)
+
+    async def rows(self, query: Query, *columns: Column) -> Sequence[Any]:
+        """Fetch."""
+        async with self._connected() as connection:
+            return await PostgresGroup(connection).rows(query, *columns)
 
     @asynccontextmanager
     async def group(self) -> AsyncIterator[PostgresGroup]:
         """Begin; commit when the block ends well."""
-        connection = self._connection or await self._connect()
-        self._connection = None
-        try:
+        async with self._connected() as connection:
+            await self._renew_plans(connection)
             with _named_failures():
                 await connection.execute("BEGIN")
             yield PostgresGroup(connection)
             with _named_failures():
                 await connection.execute("COMMIT")
+
+    async def write_if(self, guard: Guard, stages: Sequence[Stage]) -> bool:
+        """A single statement is a transaction by itself: it travels once, commit and all."""
+        async with self._connected() as connection:
+            await self._renew_plans(connection)
+            group = PostgresGroup(connection)
+            try:
+                if len(stages) == 1:
+                    return await group.write_if(guard, stages)
+                with _named_failures():
+                    async with connection.transaction():
+                        return await group.write_if(guard, stages)
+            except _OUTRUN:
+                return False
+
+    async def _renew_plans(self, connection: asyncpg.Connection[Any]) -> None:
+        """A plan that was right for an empty table may be wrong for a full one, so none is kept for long."""
+        groups, until = self._plans_until
+        self._groups += 1
+        if self._groups >= groups or time.monotonic() >= until:
+            self._plans_until = (
+                min(2 * self._groups, self._groups + _PLANNED_FOR_GROUPS),
+                time.monotonic() + _PLANNED_FOR_SECONDS,
+            )
+            with _named_failures():
+                await connection.execute("DISCARD PLANS")
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[asyncpg.Connection[Any]]:
+        connection = self._connection or await self._connect()
+        self._connection = None
+        try:
+            yield connection
         except BaseException:
             connection.terminate()
             raise
@@ -87,9 +154,12 @@ class PostgresGroups:
 
     async def _connect(self) -> asyncpg.Connection[Any]:
         try:
-            return await self._open()
+            connection = await self._open()
+            await connection.execute(_PLANNING)
+            self._groups = 0
         except (*AWAY, asyncpg.PostgresError) as refused:  # a wrong password, no such database: as good as away
             raise DatabaseUnavailable("The database does not answer.") from refused
+        return connection
 
     async def close(self) -> None:
         """Close the connection."""

@@ -1,13 +1,13 @@
 """Rows to domain objects and back: the one place that knows which column holds what.
 
-Rows are tuples in the order of the table's columns; for updates, the values in the order named here, then the keys.
+Rows are tuples in the order of the table's columns; for an update, with None where it changes nothing.
 """
 
 from __future__ import annotations
 
 import json
 import zlib
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, cast
 
 from service.domain import (
@@ -41,7 +41,7 @@ def to_json(value: object) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
-# Columns that are updated together, in the order of the rows below.
+# Columns that are updated together.
 SETTINGS = (
     "name",
     "description",
@@ -89,23 +89,13 @@ ARM_COUNTS = (
     "plan_left",
     "plan_weight_sum",
 )
-# What a draw consists of, with PostgreSQL's types.
-DRAWN = (
-    ("experiment_id", "bigint"),
-    ("draw", "bigint"),
-    ("token", "bigint"),
-    ("sequence", "bigint"),
-    ("arm", "integer"),
-    ("unit", "text"),
-    ("reason", "text"),
-    ("epoch", "integer"),
-    ("created_at", "bigint"),
-    ("expires_at", "bigint"),
-    ("expiry_reward", "float8"),
-    ("idempotency_key", "text"),
-    # Last, because SQLite wants every statement to use the last parameter.
-    ("closed", "boolean"),
-)
+# Those of them that a plain draw changes.
+ARM_DRAWS = ("changed", "pending", "epoch_draws")
+# What a snapshot tells of the arms; the rest of it are columns.
+_COURSE = [one.name for one in fields(Snapshot) if one.name not in ("sequence", "at")]
+_NO_SETTINGS = (None,) * len(SETTINGS)
+_NO_PROGRESS = (None,) * len(PROGRESS)
+_NO_COUNTS = (None,) * len(ARM_COUNTS)
 ASSIGNMENT_STATE = ("status", "reward", "closed", "rewarded_at", "due_at")
 
 
@@ -142,12 +132,12 @@ def _progress(progress: Progress) -> Row:
 
 def settings_row(experiment: Experiment) -> Row:
     """What a patch or a lifecycle step may change."""
-    return (*_settings(experiment), experiment.id)
+    return (experiment.id, None, *_settings(experiment), None, *_NO_PROGRESS)
 
 
 def progress_row(progress: Progress) -> Row:
     """What every change moves."""
-    return (*_progress(progress), progress.experiment.id)
+    return (progress.experiment.id, None, *_NO_SETTINGS, None, *_progress(progress))
 
 
 def new_experiment_values(progress: Progress) -> dict[str, Any]:
@@ -201,12 +191,22 @@ def arm_row(experiment_id: int, record: ArmRecord, changed: int) -> Row:
 
 def arm_count_row(experiment_id: int, record: ArmRecord, changed: int) -> Row:
     """What traffic changes about an arm."""
-    return (*_counts(record.statistics, changed), experiment_id, record.arm.position)
+    return (experiment_id, record.arm.position, None, None, None, None, None, None, *_counts(record.statistics, changed))
+
+
+def arm_draws_row(experiment_id: int, record: ArmRecord, changed: int) -> Row:
+    """What a plain draw changes about an arm."""
+    counted = record.statistics
+    nothing = (None, None, None, None, None, None)
+    return (
+        experiment_id, record.arm.position, *nothing, changed, counted.pending, None, counted.epoch_draws, *_NO_COUNTS[4:],
+    )  # fmt: skip
 
 
 def arm_definition_row(experiment_id: int, arm: Arm) -> Row:
     """What people change about an arm."""
-    return (arm.name, to_json(arm.value), arm.min_share, arm.status, experiment_id, arm.position)
+    definition = (arm.name, to_json(arm.value), arm.min_share, arm.status)
+    return (experiment_id, arm.position, None, *definition, None, *_NO_COUNTS)
 
 
 def _counts(counted: ArmStatistics, changed: int) -> Row:
@@ -265,7 +265,7 @@ def _moments(count: int, total: str, squares: str) -> Moments:
 
 
 def drawn_row(experiment_id: int, assignment: Assignment) -> Row:
-    """A new draw; its event and its assignments row are both made of it."""
+    """A new draw: a whole assignments row, from which its event is made, too."""
     return (
         experiment_id,
         assignment.draw,
@@ -278,16 +278,22 @@ def drawn_row(experiment_id: int, assignment: Assignment) -> Row:
         assignment.created_at,
         assignment.expires_at,
         assignment.expiry_reward,
-        assignment.idempotency_key,
+        "pending",
+        None,
         assignment.state.closed,
+        None,
+        assignment.expires_at,
+        assignment.idempotency_key,
     )
 
 
 def assignment_move_row(experiment_id: int, assignment: Assignment) -> Row:
     """What a change of state changes."""
-    state = assignment.state
-    told = (assignment.rewarded_at, assignment.due_at)
-    return (state.status, state.reward, state.closed, *told, experiment_id, assignment.draw)
+    state, nothing = assignment.state, None
+    return (
+        experiment_id, assignment.draw, nothing, nothing, nothing, nothing, nothing, nothing, nothing, nothing, nothing,
+        state.status, state.reward, state.closed, assignment.rewarded_at, assignment.due_at, nothing,
+    )  # fmt: skip
 
 
 def assignment_from(row: RowMapping) -> Assignment:
@@ -368,8 +374,8 @@ def batch_from(row: RowMapping) -> Batch:
 
 def snapshot_row(experiment_id: int, snapshot: Snapshot) -> Row:
     """A whole snapshots row."""
-    body = {name: value for name, value in asdict(snapshot).items() if name not in ("sequence", "at")}
-    return (experiment_id, snapshot.sequence, snapshot.at, zlib.compress(to_json(body).encode()))
+    body = {name: getattr(snapshot, name) for name in _COURSE}
+    return (experiment_id, snapshot.sequence, snapshot.at, zlib.compress(to_json(body).encode(), level=1))
 
 
 def snapshot_from(row: RowMapping) -> Snapshot:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from service.errors import DatabaseUnavailable
 
 if TYPE_CHECKING:
-    from service.storage.groups import Column, Query, Write
+    from service.storage.groups import Column, Guard, Query, Stage
 
 Result = TypeVar("Result")
+_VERSION = "SELECT version FROM experiments WHERE id = ?"
 
 
 class SqliteGroup:
@@ -23,23 +24,19 @@ class SqliteGroup:
 
     def __init__(self, groups: SqliteGroups) -> None:
         self._groups = groups
-        self._writes: Sequence[tuple[Write, Sequence[Column]]] = ()
+        self._stages: Sequence[Stage] = ()
 
     async def rows(self, query: Query, *columns: Column) -> Sequence[Any]:
-        """Fetch; the lists travel as JSON."""
-        wanted = json.dumps(list(zip(*columns, strict=True)))
-        return await self._groups.run(lambda open_: open_.execute(query.sqlite, (wanted,)).fetchall())
+        """Fetch."""
+        return await self._groups.rows(query, *columns)
 
-    async def write(self, writes: Sequence[tuple[Write, Sequence[Column]]]) -> None:
+    async def write(self, stages: Sequence[Stage]) -> None:
         """Kept until the end of the block, so that writing and committing are one visit to the thread."""
-        self._writes = (*self._writes, *writes)
+        self._stages = (*self._stages, *stages)
 
     def finish(self, open_: sqlite3.Connection) -> None:
         """Write and commit; called in the thread."""
-        for write, columns in self._writes:
-            rows = list(zip(*columns, strict=True))
-            for statement in write.sqlite:
-                open_.executemany(statement, rows)
+        _write(open_, self._stages)
         open_.execute("COMMIT")
 
 
@@ -74,6 +71,30 @@ class SqliteGroups:
             await self.run(_roll_back)
             raise
 
+    async def rows(self, query: Query, *columns: Column) -> Sequence[Any]:
+        """Fetch; the lists travel as JSON."""
+        wanted = json.dumps(list(zip(*columns, strict=True)))
+        return await self.run(lambda open_: open_.execute(query.sqlite, (wanted,)).fetchall())
+
+    async def write_if(self, guard: Guard, stages: Sequence[Stage]) -> bool:
+        """One visit to the thread."""
+
+        def write_guarded(open_: sqlite3.Connection) -> bool:
+            open_.execute("BEGIN IMMEDIATE")
+            try:
+                current = (open_.execute(_VERSION, (experiment_id,)).fetchone()[0] == version for experiment_id, version in guard)
+                if not all(current):
+                    return False
+                _write(open_, stages)
+                open_.execute("COMMIT")
+            except sqlite3.IntegrityError:
+                return False  # a row of another worker stands in the way
+            finally:
+                _roll_back(open_)
+            return True
+
+        return await self.run(write_guarded)
+
     async def close(self) -> None:
         """Close the connection and end the thread."""
         await self.run(lambda open_: open_.close())
@@ -93,6 +114,12 @@ def prepare(connection: sqlite3.Connection) -> None:
     """WAL, and commits that are on the disk when they return."""
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "temp_store=MEMORY"):
         connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _write(open_: sqlite3.Connection, stages: Sequence[Stage]) -> None:
+    for write, rows in (one for stage in stages for one in stage):
+        for statement in write.sqlite:
+            open_.executemany(statement, rows)
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:

@@ -105,7 +105,8 @@ arms = Table(
     Column("planned", BigInteger, nullable=False),
     Column("plan_left", BigInteger, nullable=False),
     Column("plan_weight_sum", Double, nullable=False),
-    Index("uq_arms_experiment_id_key", "experiment_id", "key", unique=True),
+    # The key first, so that no index but the primary key serves to find an arm by its position.
+    Index("uq_arms_experiment_id_key", "key", "experiment_id", unique=True),
 )
 
 assignments = Table(
@@ -140,8 +141,8 @@ Index(
 )
 Index(
     "uq_assignments_idempotency_key",
-    assignments.c.experiment_id,
     assignments.c.idempotency_key,
+    assignments.c.experiment_id,
     unique=True,
     postgresql_where=text("idempotency_key IS NOT NULL"),
     sqlite_where=text("idempotency_key IS NOT NULL"),

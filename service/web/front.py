@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from service.application import asks, tells
+from service.application.asks import Ask, as_first_given
 from service.application.tells import Tell
 from service.errors import BestArmError
-from service.web import views
 from service.web.metrics import count_request
 from service.web.problems import problem_for, problem_of_ours
 from service.web.request_id import name_request
+from service.web.views import answer_view, assignment_view, encode
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -29,6 +29,7 @@ _PATH = re.compile(r"/v1/experiments/([a-z0-9][a-z0-9._-]{0,63})/assignments(?:/
 # As FastAPI spells them: both ways count under one name.
 _ASK_ROUTE = "/v1/experiments/{key}/assignments"
 _TELL_ROUTE = "/v1/experiments/{key}/assignments/{id}/reward"
+_JSON = (b"content-type", b"application/json")
 _PLAIN_KEY = re.compile(rb"[ -~]{1,255}")
 _MOST_BYTES = 4096
 # A browser's request takes the long way, where its origin is looked at; so does anything with a body we cannot see whole.
@@ -68,7 +69,6 @@ class HotRoutes:
             return
         began = perf_counter()
         key, assignment = matched.groups()
-        route = _ASK_ROUTE if assignment is None else _TELL_ROUTE
         try:
             asked = _read_ask(body or b"{}") if assignment is None else _read_tell(body)
         except (msgspec.DecodeError, UnicodeDecodeError):
@@ -78,12 +78,19 @@ class HotRoutes:
             return
         name = name_request(headers.get(b"x-request-id", b""))
         context: Context = self.state.context
-        problem = None
+        problem, answered = None, [_JSON, (b"x-request-id", name)]
         try:
             if isinstance(asked, _Ask):
-                status, answer, extra = await _ask(context, key, asked, headers)
+                route, given = _ASK_ROUTE, headers.get(b"idempotency-key")
+                answer = await context.writer.enqueue(key, Ask(asked.unit, None if given is None else given.decode()))
+                if answer.replayed:
+                    answer = await as_first_given(context, answer)
+                    answered.append((b"idempotency-replayed", b"true"))
+                status, content = 201 if answer.created else 200, answer_view(answer)
             else:
-                status, answer, extra = await _tell(context, key, assignment, asked)
+                route = _TELL_ROUTE
+                told = await context.writer.enqueue(key, Tell(assignment, "reward", asked.reward))
+                status, content = 200, assignment_view(told.experiment, told.arm, told.assignment)
         except BestArmError as refused:
             problem = problem_for(refused, {"x-request-id": name.decode()})
         except Exception as fault:  # noqa: BLE001 - whatever it is, the caller gets a problem and the log the rest
@@ -93,33 +100,10 @@ class HotRoutes:
             await problem(scope, receive, send)
             return
         count_request("POST", route, status, perf_counter() - began)
-        await send(
-            {
-                "type": "http.response.start",
-                "status": status,
-                "headers": [
-                    (b"content-length", b"%d" % len(answer)),
-                    (b"content-type", b"application/json"),
-                    (b"x-request-id", name),
-                    *extra,
-                ],
-            }
-        )
-        await send({"type": "http.response.body", "body": answer})
-
-
-async def _ask(
-    context: Context, key: str, asked: _Ask, headers: dict[bytes, bytes]
-) -> tuple[int, bytes, list[tuple[bytes, bytes]]]:
-    given = headers.get(b"idempotency-key")
-    answer = await asks.ask(context, key, asked.unit, None if given is None else given.decode())
-    extra = [(b"idempotency-replayed", b"true")] if answer.replayed else []
-    return 201 if answer.created else 200, views.encode(views.answer_view(answer)), extra
-
-
-async def _tell(context: Context, key: str, assignment: str, told: _Tell) -> tuple[int, bytes, list[tuple[bytes, bytes]]]:
-    done = await tells.tell(context, key, Tell(assignment, "reward", told.reward))
-    return 200, views.encode(views.assignment_view(done.experiment, done.arm, done.assignment)), []
+        written = encode(content)
+        answered.append((b"content-length", b"%d" % len(written)))
+        await send({"type": "http.response.start", "status": status, "headers": answered})
+        await send({"type": "http.response.body", "body": written})
 
 
 def _plain_headers(scope: Scope) -> dict[bytes, bytes] | None:

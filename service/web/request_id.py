@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from contextvars import ContextVar
-from secrets import token_hex
 from typing import TYPE_CHECKING
+
+from service.application.randomness import random_63_bits
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -21,7 +22,7 @@ def current_request_id() -> str:
 
 def name_request(given: bytes) -> bytes:
     """The request's name from here on: the caller's if it is sane, else a new one."""
-    name = given if _SANE.fullmatch(given) else token_hex(8).encode()
+    name = given if given and _SANE.fullmatch(given) else b"%016x" % random_63_bits()
     _request_id.set(name.decode())
     return name
 

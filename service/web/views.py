@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import structs
 
 if TYPE_CHECKING:
     from service.application.asks import Answer
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from service.application.history import Course, Point
     from service.application.recommending import Recommendation
     from service.application.tells import TellResult
-    from service.domain import Arm, Assignment, Event, PolicySpec, RewardSpec
+    from service.domain import Arm, Assignment, Event, Json, PolicySpec, RewardSpec
 
 _encoder = msgspec.json.Encoder()
 
@@ -26,7 +27,8 @@ def encode(content: object) -> bytes:
     try:
         return _encoder.encode(content)
     except OverflowError:  # an integer beyond 64 bits in an arm's value, handed back untouched
-        return json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+        plain = json.dumps(content, default=structs.asdict, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        return plain.encode()
 
 
 def time_text(microseconds: int | None) -> str | None:
@@ -88,43 +90,55 @@ def experiment_view(described: Described) -> dict[str, Any]:
     }
 
 
-def assignment_view(experiment: str, arm: Arm, assignment: Assignment, reason: str | None = None) -> dict[str, Any]:
+class AssignmentView(msgspec.Struct):
+    """An assignment as callers see it. Asks and tells are answered with it, so it is made to be written fast."""
+
+    id: str | None
+    experiment: str
+    arm: str
+    value: Json
+    unit: str | None
+    draw: int | None
+    reason: str
+    status: str | None
+    reward: float | None
+    created_at: str | None
+    expires_at: str | None
+    rewarded_at: str | None
+
+
+def assignment_view(experiment: str, arm: Arm, assignment: Assignment, reason: str | None = None) -> AssignmentView:
     """An assignment."""
-    return {
-        "id": assignment.id,
-        "experiment": experiment,
-        "arm": arm.key,
-        "value": arm.value,
-        "unit": assignment.unit,
-        "draw": assignment.draw,
-        "reason": reason or assignment.reason,
-        "status": assignment.state.status,
-        "reward": assignment.state.reward,
-        "created_at": time_text(assignment.created_at),
-        "expires_at": time_text(assignment.expires_at),
-        "rewarded_at": time_text(assignment.rewarded_at),
-    }
+    state, expires_at, rewarded_at = assignment.state, assignment.expires_at, assignment.rewarded_at
+    return AssignmentView(
+        assignment.id,
+        experiment,
+        arm.key,
+        arm.value,
+        assignment.unit,
+        assignment.draw,
+        reason or assignment.reason,
+        state.status,
+        state.reward,
+        time_text(assignment.created_at),
+        None if expires_at is None else time_text(expires_at),
+        None if rewarded_at is None else time_text(rewarded_at),
+    )
 
 
-def answer_view(answer: Answer) -> dict[str, Any]:
+def answer_view(answer: Answer) -> AssignmentView:
     """The answer to an ask."""
     if answer.assignment is not None:
         return assignment_view(answer.experiment, answer.arm, answer.assignment, answer.reason)
-    nothing = dict.fromkeys(("draw", "status", "reward", "created_at", "expires_at", "rewarded_at"))
-    return {
-        "id": None,
-        "experiment": answer.experiment,
-        "arm": answer.arm.key,
-        "value": answer.arm.value,
-        "unit": answer.unit,
-        "reason": answer.reason,
-        **nothing,
-    }
+    arm = answer.arm
+    return AssignmentView(
+        None, answer.experiment, arm.key, arm.value, answer.unit, None, answer.reason, None, None, None, None, None
+    )
 
 
 def tell_result_view(result: TellResult) -> dict[str, Any]:
     """One item's result; what does not apply is left out."""
-    return {name: value for name, value in asdict(result).items() if value is not None}
+    return {name: value for name, value in structs.asdict(result).items() if value is not None}
 
 
 def recommendation_view(recommendation: Recommendation) -> dict[str, Any]:

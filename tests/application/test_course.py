@@ -22,8 +22,8 @@ def test_snapshots_thin_out_as_they_grow(arms: int) -> None:
         changes = ledger.hand_over()
         assert changes is not None
         kept += [snapshot.sequence for snapshot in changes.snapshots]
-        if changes.thin_by is not None:
-            kept = [sequence for sequence in kept if (sequence // changes.thin_by) % 2 == 0]
+        if changes.thin:
+            kept = [sequence for sequence in kept if (sequence // (changes.progress.snapshot_stride // 2)) % 2 == 0]
     gaps = [later - earlier for earlier, later in pairwise(kept)]
     assert 200 <= len(kept) <= 1024
     assert min(gaps) >= arms
