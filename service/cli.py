@@ -27,6 +27,7 @@ from service.simulation import commands as simulation
 from service.storage.database import Database, display_url
 from service.storage.migrating import migrate as migrate_database
 from service.web.metrics import FOLDER as METRICS_FOLDER
+from service.web.one_write import OneWriteProtocol
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -140,6 +141,8 @@ def serve(
             port=settings.port,
             workers=settings.workers,
             log_level=settings.log_level,
+            http=OneWriteProtocol,
+            server_header=False,
             access_log=False,
             proxy_headers=False,  # nothing here looks at the client's address
             timeout_graceful_shutdown=_GRACE_SECONDS,

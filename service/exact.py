@@ -6,6 +6,7 @@ A float is an integer times a power of two, so sums of floats (and of their squa
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -53,7 +54,13 @@ class ExactSum(NamedTuple):
 ZERO = ExactSum()
 
 
-class Moments(msgspec.Struct, frozen=True):
+@lru_cache(maxsize=1024)  # most experiments know two rewards, 0 and 1
+def _with_square(value: float) -> tuple[ExactSum, ExactSum]:
+    exact = ExactSum.of(value)
+    return exact, exact.squared()
+
+
+class Moments(msgspec.Struct, frozen=True, gc=False):
     """Count, sum and sum of squares of some rewards, all exact."""
 
     count: int = 0
@@ -62,8 +69,8 @@ class Moments(msgspec.Struct, frozen=True):
 
     def with_reward(self, reward: float, times: int = 1) -> Moments:
         """These rewards with one more (times = 1) or one less (times = -1)."""
-        value = ExactSum.of(reward)
-        return Moments(self.count + times, self.total.plus(value, times), self.squares.plus(value.squared(), times))
+        value, square = _with_square(reward)
+        return Moments(self.count + times, self.total.plus(value, times), self.squares.plus(square, times))
 
     def __add__(self, other: Moments) -> Moments:
         return Moments(self.count + other.count, self.total.plus(other.total), self.squares.plus(other.squares))

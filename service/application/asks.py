@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 from msgspec import structs
 
-from service.application.idempotency import OnceCommand
+from service.application.idempotency import NOTE, OnceCommand, Rendered
 from service.domain import Arm, Assignment, AssignmentState
 from service.errors import ExperimentNotRunning, IdempotencyKeyReused, UnitRequired
 from service.storage import reading
@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from service.application.context import Context
-    from service.application.idempotency import Once, Rendered
+    from service.application.idempotency import Once
     from service.application.ledger import Ledger
+    from service.storage.database import Connection
     from service.storage.journal import Wanted
 
 
-class Answer(msgspec.Struct, frozen=True):
+class Answer(msgspec.Struct, frozen=True, gc=False):
     """An arm for the caller, with the assignment behind it (none once the experiment is concluded)."""
 
     experiment: str
@@ -36,7 +37,7 @@ class Answer(msgspec.Struct, frozen=True):
     replayed: bool = False
 
 
-class Ask(msgspec.Struct, frozen=True):
+class Ask(msgspec.Struct, frozen=True, gc=False):
     """One ask."""
 
     unit: str | None
@@ -69,7 +70,7 @@ class Ask(msgspec.Struct, frozen=True):
         return _fresh(ledger, assignment)
 
 
-class AskMany(msgspec.Struct, frozen=True):
+class AskMany(msgspec.Struct, frozen=True, gc=False):
     """Several asks, all or nothing."""
 
     units: Sequence[str | None]
@@ -89,6 +90,8 @@ class AskMany(msgspec.Struct, frozen=True):
         """One answer per unit, in order; where sticky, repeated units share one."""
         if self.by_count and ledger.experiment.sticky:
             raise UnitRequired("This experiment is sticky: give `units`, not `count`.")
+        if _always_draws(ledger):
+            return [_fresh(ledger, ledger.draw(unit, None, now)) for unit in self.units]
         # The first ask refuses where any would: status and stickiness are the same for all of them.
         return [Ask(unit).apply(ledger, now) for unit in self.units]
 
@@ -128,9 +131,7 @@ def _replayed(ledger: Ledger, assignment: Assignment, unit: str | None) -> Answe
     """The answer as it was first given: pending, whatever became of it since."""
     if assignment.unit != unit:
         raise IdempotencyKeyReused("This Idempotency-Key was used before with another body.")
-    pending = AssignmentState("pending", None, closed=assignment.expiry_reward is None)
-    first = structs.replace(assignment, state=pending, rewarded_at=None)
-    return structs.replace(_fresh(ledger, first), replayed=True)
+    return structs.replace(_fresh(ledger, _when_drawn(assignment)), replayed=True)
 
 
 async def ask(context: Context, key: str, unit: str | None, idempotency_key: str | None) -> Answer:
@@ -143,17 +144,53 @@ async def ask_many(
     context: Context, key: str, units: Sequence[str | None], once: Once[list[Answer]], *, by_count: bool
 ) -> Rendered:
     """Many asks in one transaction."""
-    return await context.writer.submit(key, OnceCommand(once, AskMany(units, by_count)))
+    rendered = await context.writer.submit(key, OnceCommand(once, AskMany(units, by_count)))
+    if rendered.note is None:
+        return rendered
+    return Rendered(rendered.status, once.render(await _noted_answers(context, key, rendered.note)), replayed=True)
+
+
+def note_of(answers: list[Answer]) -> bytes | None:
+    """Many new draws in a row, noted by their numbers; None where some unit got an older assignment."""
+    first = answers[0].assignment
+    if first is None or not all(answer.created for answer in answers):
+        return None
+    return b"%sdraws %d %d" % (NOTE, first.draw, len(answers))
+
+
+async def _noted_answers(context: Context, key: str, note: bytes) -> list[Answer]:
+    """The answers to a batch as they were first given."""
+    first, count = (int(number) for number in note.split()[1:])
+    async with context.database.reading() as connection:
+        progress, arms = await reading.experiment_by_key(connection, key)
+        drawn = await reading.assignments_from(connection, progress.experiment.id, first, count)
+        used = {assignment.arm for assignment in drawn}
+        shown = {
+            position: await _as_it_was(connection, progress.experiment.id, arms[position].arm, drawn[0].sequence)
+            for position in used
+        }
+    return [Answer(key, shown[one.arm], one.unit, one.reason, _when_drawn(one), created=True, replayed=True) for one in drawn]
 
 
 async def as_first_given(context: Context, answer: Answer) -> Answer:
-    """The arm's value as it was when the draw was first answered: the oldest later change knows what it replaced."""
+    """An answer with its arm as it was when the draw was first answered."""
     assignment = cast("Assignment", answer.assignment)
     async with context.database.reading() as connection:
         experiment_id = await reading.experiment_id_of(connection, answer.experiment)
-        changes = await reading.arm_changes_after(connection, experiment_id, assignment.arm, assignment.sequence)
-    for change in changes:
+        arm = await _as_it_was(connection, experiment_id, answer.arm, assignment.sequence)
+    return structs.replace(answer, arm=arm)
+
+
+async def _as_it_was(connection: Connection, experiment_id: int, arm: Arm, sequence: int) -> Arm:
+    """The arm with its value of that time: the oldest later change knows what it replaced."""
+    for change in await reading.arm_changes_after(connection, experiment_id, arm.position, sequence):
         before = cast("dict[str, Any]", (change.details or {}).get("before", {}))
         if "value" in before:
-            return structs.replace(answer, arm=replace(answer.arm, value=before["value"]))
-    return answer
+            return replace(arm, value=before["value"])
+    return arm
+
+
+def _when_drawn(assignment: Assignment) -> Assignment:
+    """Pending, whatever became of it since."""
+    pending = AssignmentState("pending", None, closed=assignment.expiry_reward is None)
+    return structs.replace(assignment, state=pending, rewarded_at=None)

@@ -2,7 +2,8 @@
 
 A single ask keeps its key with its draw (service/application/asks.py). All other creating requests keep their first
 answer here, in the transaction that has the effect, so two requests with one
-key in flight have one effect and both get its answer.
+key in flight have one effect and both get its answer. An answer that can be told again from what is stored anyway is kept as a
+note of a few bytes: a batch of asks by its draws.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from service.domain import StoredReply
@@ -21,15 +23,27 @@ if TYPE_CHECKING:
     from service.storage.journal import Wanted
 
 Result = TypeVar("Result")
+NOTE = b"note:"  # no compressed answer begins like this
+
+
+def _no_note(_result: object) -> bytes | None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """An answer as bytes: fresh, or the first one given to this key."""
+    """An answer: fresh, or the first one given to this key."""
 
     status: int
-    body: bytes
+    body: bytes | Callable[[], bytes]
+    """Or how to write it, which can wait until the transaction is through."""
     replayed: bool = False
+    note: bytes | None = None
+    """What was stored instead of a first answer that can be told again."""
+
+    def written(self) -> bytes:
+        """The answer as bytes."""
+        return self.body if isinstance(self.body, bytes) else self.body()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,21 +55,27 @@ class Once(Generic[Result]):
     body_hash: str
     status: int
     render: Callable[[Result], bytes]
+    note: Callable[[Result], bytes | None] = _no_note
+    """A few words from which a long answer can be told again; they begin with NOTE."""
 
     def repeat(self, stored: StoredReply) -> Rendered:
         """The stored answer, if it was given to the same body."""
         if stored.body_hash != self.body_hash:
             raise IdempotencyKeyReused("This Idempotency-Key was used before with another body.")
+        if stored.body.startswith(NOTE):
+            return Rendered(stored.status, b"", replayed=True, note=stored.body)
         return Rendered(stored.status, zlib.decompress(stored.body), replayed=True)
 
     def answer(self, result: Result, now: int) -> tuple[Rendered, StoredReply | None]:
         """The fresh answer, and what to store of it (nothing without a key)."""
-        body = self.render(result)
         if self.key is None:
-            return Rendered(self.status, body), None
-        return Rendered(self.status, body), StoredReply(
-            self.route, self.key, self.body_hash, self.status, zlib.compress(body), now
-        )
+            return Rendered(self.status, partial(self.render, result)), None
+        body: bytes | Callable[[], bytes] = partial(self.render, result)
+        kept = self.note(result)
+        if kept is None:
+            body = self.render(result)
+            kept = zlib.compress(body, level=1)
+        return Rendered(self.status, body), StoredReply(self.route, self.key, self.body_hash, self.status, kept, now)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from service.domain import AssignmentStatus, Experiment
     from service.policy.base import Floats
     from service.policy.memory import TargetMemory
+    from service.policy.run import Run
 
 _MICROSECONDS = 1_000_000
 # How many snapshots an experiment keeps: fewer when each is large, because it has many arms.
@@ -59,6 +60,7 @@ class Ledger:
         self.found = Found()
         self._positions_by_key: dict[str, int] = {}
         self._targets: Floats | None = None
+        self._run: Run | None = None
         self._memory: TargetMemory | None = None
         self.plan: Plan | None = None
         self._index_of: dict[int, int] = {}
@@ -113,8 +115,9 @@ class Ledger:
 
     def targets(self) -> Floats:
         """The target share of each active arm, kept until a mean or a floor moves."""
+        evidence = self.evidence
         if self._targets is None:
-            self._targets, self._memory = self.policy.fast_targets(self.evidence, self._memory)
+            self._targets, self._memory = self.policy.fast_targets(evidence, self._memory)
         return self._targets
 
     def records(self, positions: Iterable[int]) -> list[ArmRecord]:
@@ -125,7 +128,13 @@ class Ledger:
 
     def draw(self, unit: str | None, idempotency_key: str | None, now: int) -> Assignment:
         """Let the policy choose and record the draw. Its event is made of the assignment."""
-        choice, plan = self.policy.choose(self.evidence, self.targets, self.plan)
+        run, plan = self._run, self.plan
+        if run is None:
+            run = self._run = self.policy.run(self.evidence, self.targets)
+        if run is not None:
+            choice = run.next()
+        else:
+            choice, plan = self.policy.choose(self.evidence, self.targets, plan)
         position = self._positions[choice.index]
         self.as_of = at = max(self.as_of, now)
         self.version = sequence = self.version + 1
@@ -156,7 +165,7 @@ class Ledger:
             idempotency_key,
         )
         if expiry_reward is None and plan is None:
-            self._count_draw(position, choice.index)
+            self._count_draw(position)
         else:
             self._count(position, None, state, expiry_reward, in_epoch=True)
         self._drawn.append(assignment)
@@ -179,22 +188,16 @@ class Ledger:
         """Bring an assignment into another state: reward, expiry, maturity, correction or void."""
         before = assignment.state
         after = AssignmentState(status, reward, before.closed or kind in ("expiry", "maturity"))
-        event = self._record(
-            kind,
-            now,
-            arm=assignment.arm,
-            draw=assignment.draw,
-            epoch=assignment.epoch,
-            expiry_reward=assignment.expiry_reward,
-            before=before,
-            after=after,
-        )
+        fields = (assignment.arm, assignment.draw, assignment.epoch, None, None, assignment.expiry_reward, before, after)
+        event = self._record(kind, now, *fields)
         in_epoch = assignment.epoch == self.epoch
         self._count(assignment.arm, before, after, assignment.expiry_reward, in_epoch=in_epoch)
         told = kind in ("reward", "correction")
         rewarded_at = event.at if told else (assignment.rewarded_at if status == "rewarded" else None)
         moved = replace(assignment, state=after, rewarded_at=rewarded_at)
-        self._moved[moved.draw] = None
+        if moved.draw in self._moved or moved.sequence > self._handed_over:
+            self._moved_again.add(moved.draw)
+        self._moved.add(moved.draw)
         self.found.keep(moved)
         return moved
 
@@ -273,7 +276,7 @@ class Ledger:
             drawn_arms=self.records(sorted(only_drawn)),
             events=self._events,
             drawn=self._drawn,
-            moved=[self.found.assignments[draw] for draw in self._moved],
+            moved=[self.found.assignments[draw] for draw in self._moved_again],
             batches=self._batches,
             observations=self._observations,
             replies=self._replies,
@@ -322,7 +325,8 @@ class Ledger:
     def _clear_changes(self) -> None:
         self._events: list[Event] = []
         self._drawn: list[Assignment] = []
-        self._moved: dict[int, None] = {}
+        self._moved: set[int] = set()
+        self._moved_again: set[int] = set()
         self._touched: set[int] = set()
         self._drawn_from: set[int] = set()
         self._redefined: set[int] = set()
@@ -331,6 +335,7 @@ class Ledger:
         self._observations: list[ObservationRecord] = []
         self._replies: list[StoredReply] = []
         self._settings_changed = False
+        self._handed_over = self.version
 
     def _settle(self) -> None:
         """Lay out the arrays over the active arms anew."""
@@ -340,13 +345,14 @@ class Ledger:
         self._index_of = {position: index for index, position in enumerate(active)}
         sign = self.experiment.reward.sign
         counted = [self.statistics[position] for position in active]
-        self.evidence = Evidence(
+        self._stale: set[int] = set()
+        self._evidence = Evidence(
             means=np.array([_oriented_mean(one, sign) for one in counted], np.float64),
             draws=np.array([one.epoch_draws for one in counted], np.int64),
             undrawn=np.array([one.draws == 0 for one in counted], np.bool_),
             floors=np.array([self.arms[position].min_share for position in active], np.float64),
         )
-        self._targets = None
+        self._targets = self._run = None
         if self._batch:
             self.plan = Plan(
                 batch=self._batch,
@@ -369,22 +375,20 @@ class Ledger:
         self._plan_averaged = 0
         self._settle()
 
-    def _record(self, kind: EventKind, now: int, **fields: Any) -> Event:  # noqa: ANN401 - the fields of Event
+    def _record(self, kind: EventKind, now: int, *fields: Any, **named: Any) -> Event:  # noqa: ANN401 - the fields of Event
         """The next event of the sequence. Time never runs backwards in a history."""
         self.as_of = max(self.as_of, now)
         self.version += 1
-        event = Event(self.version, kind, self.as_of, **fields)
+        event = Event(self.version, kind, self.as_of, *fields, **named)
         self._events.append(event)
         return event
 
-    def _count_draw(self, position: int, index: int) -> None:
+    def _count_draw(self, position: int) -> None:
         """A draw that counts as nothing yet: no mean moves."""
         counted = self.statistics[position]
-        epoch_draws = counted.epoch_draws + 1
-        self.statistics[position] = replace(counted, pending=counted.pending + 1, epoch_draws=epoch_draws)
+        self.statistics[position] = replace(counted, pending=counted.pending + 1, epoch_draws=counted.epoch_draws + 1)
         self._drawn_from.add(position)
-        self.evidence.draws[index] = epoch_draws
-        self.evidence.undrawn[index] = False
+        self._stale.add(position)
 
     def _count(
         self,
@@ -395,24 +399,33 @@ class Ledger:
         *,
         in_epoch: bool,
     ) -> None:
-        """Take the old contribution of an assignment away, add the new one, and keep the arrays in step."""
-        was = counted = self.statistics[position]
-        if before is not None:
-            counted = was.counting(before, expiry_reward, in_epoch=in_epoch, times=-1)
-        counted = counted.counting(after, expiry_reward, in_epoch=in_epoch)
-        self.statistics[position] = counted
+        """Take the old contribution of an assignment away and add the new one."""
+        was = self.statistics[position]
+        if before is None:
+            self.statistics[position] = was.counting(after, expiry_reward, in_epoch=in_epoch)
+        else:
+            self.statistics[position] = was.moving(before, after, expiry_reward, in_epoch=in_epoch)
         self._touched.add(position)
-        index = self._index_of.get(position)
-        if index is None:
-            return
-        evidence = self.evidence
-        evidence.draws[index] = counted.epoch_draws
-        evidence.undrawn[index] = counted.draws == 0
-        if counted.observed is not was.observed or counted.imputed is not was.imputed:
+        self._stale.add(position)
+        self._run = None
+
+    @property
+    def evidence(self) -> Evidence:
+        """What the policy sees, brought up to the statistics: many changes of one arm are brought over once."""
+        evidence = self._evidence
+        for position in self._stale:
+            index = self._index_of.get(position)
+            if index is None:
+                continue
+            counted = self.statistics[position]
+            evidence.draws[index] = counted.epoch_draws
+            evidence.undrawn[index] = counted.draws == 0
             mean = _oriented_mean(counted, self.experiment.reward.sign)
             if mean != evidence.means[index]:  # NaN differs from itself, which costs a recomputation and no more
                 evidence.means[index] = mean
                 self._targets = None
+        self._stale.clear()
+        return evidence
 
     def _take_plan(self, plan: Plan, sequence: int) -> None:
         if self.plan is None or plan.batch != self.plan.batch:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, TypeVar
 
 import msgspec
 
 from service.application.idempotency import OnceCommand
-from service.domain import TAKES_REWARDS, Assignment, parse_assignment_id
+from service.domain import LARGEST_REWARD, TAKES_REWARDS, Assignment, parse_assignment_id
 from service.errors import (
     ArmNotFound,
     AssignmentNotFound,
@@ -28,10 +27,12 @@ if TYPE_CHECKING:
     from service.domain import Arm
     from service.storage.journal import Wanted
 
+Reward: TypeAlias = Annotated[float, msgspec.Meta(ge=-LARGEST_REWARD, le=LARGEST_REWARD)]
+Item = TypeVar("Item")
 Outcome: TypeAlias = Literal["recorded", "duplicate", "conflict", "not_found", "invalid"]
 
 
-class Told(msgspec.Struct, frozen=True):
+class Told(msgspec.Struct, frozen=True, gc=False):
     """An assignment after a tell, with its arm."""
 
     experiment: str
@@ -39,15 +40,15 @@ class Told(msgspec.Struct, frozen=True):
     assignment: Assignment
 
 
-class TellResult(msgspec.Struct, frozen=True):
-    """What became of one item of a batch."""
+class TellResult(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """What became of one item of a batch; what does not apply is left out of the answer."""
 
     status: Outcome
     detail: str | None = None
     assignment: str | None = None
 
 
-class Tell(msgspec.Struct, frozen=True):
+class Tell(msgspec.Struct, frozen=True, gc=False):
     """Reward (POST), correct (PUT) or void (DELETE) one assignment."""
 
     assignment_id: str
@@ -76,15 +77,20 @@ class Tell(msgspec.Struct, frozen=True):
         return Told(ledger.experiment.key, ledger.arms[told.arm], told)
 
 
-class RewardItem(msgspec.Struct, frozen=True):
+class RewardItem(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True, kw_only=True):
     """One reward of a batch, by assignment or by unit."""
 
-    assignment: str | None
-    unit: str | None
-    reward: float
+    assignment: Annotated[str, msgspec.Meta(max_length=255)] | None = None
+    unit: Annotated[str, msgspec.Meta(min_length=1, max_length=255)] | None = None
+    reward: Reward
+
+    def __post_init__(self) -> None:
+        """By one of both."""
+        if (self.assignment is None) == (self.unit is None):
+            raise ValueError("Give either `assignment` or `unit`.")
 
 
-class TellMany(msgspec.Struct, frozen=True):
+class TellMany(msgspec.Struct, frozen=True, gc=False):
     """Many rewards; the good items count whatever the others are."""
 
     items: Sequence[RewardItem | TellResult]
@@ -109,7 +115,7 @@ class TellMany(msgspec.Struct, frozen=True):
     def apply(self, ledger: Ledger, now: int) -> list[TellResult]:
         """One result per item, in order."""
         _require_open(ledger)
-        return [item if isinstance(item, TellResult) else _outcome(partial(self._tell, ledger, item, now)) for item in self.items]
+        return [item if isinstance(item, TellResult) else _outcome(self._tell, ledger, item, now) for item in self.items]
 
     def _tell(self, ledger: Ledger, item: RewardItem, now: int) -> TellResult:
         if item.assignment is not None:
@@ -121,18 +127,18 @@ class TellMany(msgspec.Struct, frozen=True):
         else:
             assignment = ledger.found.assignments[ledger.found.by_unit[item.unit]]
         told, changed = _tell(ledger, assignment, _valid_reward(ledger, item.reward), now, correct=False)
-        return TellResult("recorded" if changed else "duplicate", assignment=told.id)
+        return TellResult("recorded" if changed else "duplicate", assignment=item.assignment or told.id)
 
 
-class ObservationItem(msgspec.Struct, frozen=True):
+class ObservationItem(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """A reward of an arm that the caller chose."""
 
-    arm: str
-    reward: float
-    id: str | None
+    arm: Annotated[str, msgspec.Meta(max_length=255)]
+    reward: Reward
+    id: Annotated[str, msgspec.Meta(min_length=1, max_length=255)] | None = None
 
 
-class Observe(msgspec.Struct, frozen=True):
+class Observe(msgspec.Struct, frozen=True, gc=False):
     """Tell without ask: imports, and callers that choose their own arm."""
 
     items: Sequence[ObservationItem | TellResult]
@@ -150,9 +156,7 @@ class Observe(msgspec.Struct, frozen=True):
     def apply(self, ledger: Ledger, now: int) -> list[TellResult]:
         """One result per item, in order."""
         _require_open(ledger)
-        return [
-            item if isinstance(item, TellResult) else _outcome(partial(self._observe, ledger, item, now)) for item in self.items
-        ]
+        return [item if isinstance(item, TellResult) else _outcome(self._observe, ledger, item, now) for item in self.items]
 
     def _observe(self, ledger: Ledger, item: ObservationItem, now: int) -> TellResult:
         position = ledger.position_of(item.arm)
@@ -211,10 +215,10 @@ def _void(ledger: Ledger, assignment: Assignment, now: int) -> Assignment:
     return ledger.move(assignment, "void", "voided", None, now)
 
 
-def _outcome(attempt: Callable[[], TellResult]) -> TellResult:
+def _outcome(attempt: Callable[[Ledger, Item, int], TellResult], ledger: Ledger, item: Item, now: int) -> TellResult:
     """The item's own result, whatever it was refused for."""
     try:
-        return attempt()
+        return attempt(ledger, item, now)
     except RewardConflict as refused:
         return TellResult("conflict", str(refused))
     except NotFound as refused:

@@ -9,6 +9,7 @@ expired ───────────────┘          (void works on
 
 from __future__ import annotations
 
+import re
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -17,9 +18,10 @@ AssignmentStatus: TypeAlias = Literal["pending", "rewarded", "expired", "voided"
 
 _DRAW_DIGITS = 11
 _TOKEN_DIGITS = 16
+_ID = re.compile(f"asg_([0-9a-f]{{{_DRAW_DIGITS}}})([0-9a-f]{{{_TOKEN_DIGITS}}})")
 
 
-class AssignmentState(msgspec.Struct, frozen=True):
+class AssignmentState(msgspec.Struct, frozen=True, gc=False):
     """The part of an assignment that changes and that statistics depend on; the history keeps it before and after."""
 
     status: AssignmentStatus
@@ -28,7 +30,7 @@ class AssignmentState(msgspec.Struct, frozen=True):
     """Its numeric window has closed (always true without one): a reward now counts in the intervals."""
 
 
-class Assignment(msgspec.Struct, frozen=True):
+class Assignment(msgspec.Struct, frozen=True, gc=False):
     """A draw of an arm, for a unit or for nobody in particular."""
 
     draw: int
@@ -61,8 +63,5 @@ class Assignment(msgspec.Struct, frozen=True):
 
 def parse_assignment_id(text: str) -> tuple[int, int] | None:
     """(draw, token) of an assignment's id, or None if it cannot be one."""
-    digits = text.removeprefix("asg_")
-    right_length = len(text) == len("asg_") + len(digits) and len(digits) == _DRAW_DIGITS + _TOKEN_DIGITS
-    if not right_length or not set(digits) <= set("0123456789abcdef"):
-        return None
-    return int(digits[:_DRAW_DIGITS], 16), int(digits[_DRAW_DIGITS:], 16)
+    parsed = _ID.fullmatch(text)
+    return (int(parsed[1], 16), int(parsed[2], 16)) if parsed else None

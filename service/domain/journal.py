@@ -40,7 +40,7 @@ AUDITED: tuple[EventKind, ...] = (
 )
 
 
-class Event(msgspec.Struct, frozen=True):
+class Event(msgspec.Struct, frozen=True, gc=False):
     """One change. Assignment events carry the state before and after, so that each can be checked on its own."""
 
     sequence: int
@@ -144,6 +144,8 @@ class Changes:
     drawn: list[Assignment] = field(default_factory=list)
     """As they were when drawn."""
     moved: list[Assignment] = field(default_factory=list)
+    """As they are now, those that were drawn or moved before in the same transaction. What became of the others is
+    what their event says."""
     batches: list[Batch] = field(default_factory=list)
     observations: list[ObservationRecord] = field(default_factory=list)
     replies: list[StoredReply] = field(default_factory=list)

@@ -14,7 +14,7 @@ from service.domain.settings import Arm, Experiment
 from service.exact import NO_REWARDS, Moments
 
 
-class ArmStatistics(msgspec.Struct, frozen=True):
+class ArmStatistics(msgspec.Struct, frozen=True, gc=False):
     """Sufficient statistics of one arm: no decision and no recommendation reads the history."""
 
     pending: int = 0
@@ -48,6 +48,20 @@ class ArmStatistics(msgspec.Struct, frozen=True):
         """The mean that people see: none before the first reward or expiry, though the policy may know imputed ones."""
         return self.known.mean() if self.observed.count else None
 
+    def moving(
+        self, before: AssignmentState, after: AssignmentState, expiry_reward: float | None, *, in_epoch: bool
+    ) -> ArmStatistics:
+        """These statistics after an assignment went from one state to another."""
+        told = before.status == "pending" and after.status == "rewarded" and after.closed and expiry_reward is None
+        if not told or after.reward is None:
+            left = self.counting(before, expiry_reward, in_epoch=in_epoch, times=-1)
+            return left.counting(after, expiry_reward, in_epoch=in_epoch)
+        # By far the most frequent move, made at once: a pending draw gets its reward.
+        observed = self.observed.with_reward(after.reward)
+        matured = observed if self.matured is self.observed else self.matured.with_reward(after.reward)
+        earlier = matured if matured.count & (matured.count - 1) == 0 else self.earlier
+        return replace(self, pending=self.pending - 1, observed=observed, matured=matured, earlier=earlier)
+
     def counting(self, state: AssignmentState, expiry_reward: float | None, *, in_epoch: bool, times: int = 1) -> ArmStatistics:
         """These statistics with an assignment in this state added (times = 1) or taken away (times = -1)."""
         if state.status == "voided":
@@ -59,9 +73,10 @@ class ArmStatistics(msgspec.Struct, frozen=True):
         expired = self.expired + times if state.status == "expired" else self.expired
         if state.reward is None:  # expired and dropped: it left the draws
             return replace(self, expired=expired)
+        observed = self.observed.with_reward(state.reward, times)
         matured, earlier = self.matured, self.earlier
         if state.closed:
-            matured = matured.with_reward(state.reward, times)
+            matured = observed if matured is self.observed else matured.with_reward(state.reward, times)
             if times < 0:
                 earlier = NO_REWARDS
             elif matured.count & (matured.count - 1) == 0:
@@ -70,20 +85,20 @@ class ArmStatistics(msgspec.Struct, frozen=True):
             self,
             expired=expired,
             epoch_draws=self.epoch_draws + times if in_epoch else self.epoch_draws,
-            observed=self.observed.with_reward(state.reward, times),
+            observed=observed,
             matured=matured,
             earlier=earlier,
         )
 
 
-class ArmRecord(msgspec.Struct, frozen=True):
+class ArmRecord(msgspec.Struct, frozen=True, gc=False):
     """An arm with its statistics, as stored."""
 
     arm: Arm
     statistics: ArmStatistics
 
 
-class Progress(msgspec.Struct, frozen=True):
+class Progress(msgspec.Struct, frozen=True, gc=False):
     """An experiment with its counters, as stored."""
 
     experiment: Experiment

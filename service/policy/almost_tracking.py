@@ -21,6 +21,7 @@ from service.policy.base import Choice, Evidence, Floats, Targets, mix_floors
 from service.policy.ceiling import add_remainder, constant_ratio_ceiling
 from service.policy.memory import TargetMemory, remembered_targets
 from service.policy.plan import Plan
+from service.policy.run import Run
 from service.policy.weights import targets_from_means
 
 _SUFFICIENCY_SLACK = 1e-9
@@ -44,6 +45,10 @@ class AlmostTracking:
         """The same, from what is remembered of the last time."""
         targets, memory = remembered_targets(evidence.means, self.sharpness, memory)
         return mix_floors(targets, evidence.floors), memory
+
+    def run(self, evidence: Evidence, targets: Targets) -> Run | None:  # noqa: ARG002 - its batches are what a run is for others
+        """None: a planned draw costs next to nothing."""
+        return None
 
     def choose(
         self,

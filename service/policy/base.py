@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from service.policy.memory import TargetMemory  # both need the array types of this module
     from service.policy.plan import Plan
+    from service.policy.run import Run
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -30,8 +31,6 @@ SCORE_TIE = 1e-9
 DIRECT_UP_TO = 256
 # Faster targets of more arms lie within this part of the direct ones (docs/decisions/0005-fast-weights.md has the proof).
 FAST_TARGET_ERROR = 2e-11
-# Up to this many arms Python's own floats are faster than numpy's arrays (benchmarks/decision_cost.py).
-_FEW = 32
 _ROUNDING = 4 * float(np.finfo(np.float64).eps)
 
 
@@ -54,7 +53,7 @@ class Evidence:
         return self.draws / total if total else np.zeros(len(self.draws))
 
 
-class Choice(msgspec.Struct, frozen=True):
+class Choice(msgspec.Struct, frozen=True, gc=False):
     """The arm to draw, as its place among the active arms, and why."""
 
     index: int
@@ -83,6 +82,10 @@ class Policy(Protocol):
         """The next arm, and the plan to pass in next time (None where the policy has none)."""
         ...
 
+    def run(self, evidence: Evidence, targets: Targets) -> Run | None:
+        """The same choices one after the other, as long as nothing but these draws happens; None where that is no faster."""
+        ...
+
 
 def lowest_near_largest(scores: Floats) -> int:
     """The lowest index whose score lies within SCORE_TIE of the largest."""
@@ -109,22 +112,12 @@ def track(evidence: Evidence, targets: Targets, direct: Targets) -> int:
     Above DIRECT_UP_TO arms the targets may be faster ones. Where their error could make or break a tie, the direct ones
     decide, so every way to the targets leads to the same arm.
     """
-    fast = targets()
-    if len(fast) <= _FEW:
-        return _track_few(fast.tolist(), evidence.draws.tolist())
     shares = evidence.draw_shares()
+    fast = targets()
     scores = fast - shares
     if len(scores) > DIRECT_UP_TO and _tie_in_doubt(scores, fast):
         scores = direct() - shares
     return lowest_near_largest(scores)
-
-
-def _track_few(targets: list[float], draws: list[int]) -> int:
-    """The same without numpy, whose calls cost more than the arithmetic of a few arms; the same floats, to the bit."""
-    total = sum(draws) or 1  # before the first draw all counts are 0
-    scores = [target - count / total for target, count in zip(targets, draws, strict=True)]
-    least = max(scores) - SCORE_TIE
-    return next(index for index, score in enumerate(scores) if score >= least)
 
 
 def _tie_in_doubt(scores: Floats, targets: Floats) -> bool:

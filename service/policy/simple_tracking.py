@@ -13,6 +13,7 @@ from functools import partial
 from service.policy.base import Choice, Evidence, Floats, Targets, first_undrawn, mix_floors, track
 from service.policy.memory import TargetMemory, remembered_targets
 from service.policy.plan import Plan
+from service.policy.run import Run, run_of
 from service.policy.weights import targets_from_means
 
 
@@ -37,3 +38,7 @@ class SimpleTracking:
         if undrawn is not None:
             return Choice(undrawn, "warmup"), plan
         return Choice(track(evidence, targets, partial(self.targets, evidence)), "track"), plan
+
+    def run(self, evidence: Evidence, targets: Targets) -> Run | None:
+        """The same choices, draw after draw."""
+        return run_of(evidence, targets, "track")

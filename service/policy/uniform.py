@@ -12,6 +12,7 @@ import numpy as np
 from service.policy.base import Choice, Evidence, Floats, Targets, first_undrawn, mix_floors, track
 from service.policy.memory import TargetMemory
 from service.policy.plan import Plan
+from service.policy.run import Run, run_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +33,7 @@ class Uniform:
         undrawn = first_undrawn(evidence)
         index = track(evidence, targets, targets) if undrawn is None else undrawn
         return Choice(index, "uniform"), plan
+
+    def run(self, evidence: Evidence, targets: Targets) -> Run | None:
+        """The same choices, draw after draw."""
+        return run_of(evidence, targets, "uniform")

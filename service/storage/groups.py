@@ -147,6 +147,31 @@ def insert_into(table: Table, *also: tuple[Table, dict[str, str]], taken: str = 
     )
 
 
+def insert_and_update(table: Table, updated: Table, keys: Sequence[str], values: dict[str, str]) -> Write:
+    """An insert of whole rows that change rows of another table, too.
+
+    The new values are expressions over the inserted row's columns (as `{name}`) and the changed row's own.
+    """
+    inserted = insert_into(table)
+    places = {name: f"?{place}" for place, name in enumerate(table.columns.keys(), 1)}
+    columns = {name: f"v.{name}" for name in places}
+    own = {f"t_{name}": f"t.{name}" for name in updated.columns.keys()}  # noqa: SIM118 - a column collection is no mapping
+    bare = {f"t_{name}": name for name in updated.columns.keys()}  # noqa: SIM118 - likewise
+    renamed = ", ".join(f"{name} = {value.format_map(columns | own)}" for name, value in values.items())
+    assigned = ", ".join(f"{name} = {value.format_map(places | bare)}" for name, value in values.items())
+    matched = " AND ".join(f"t.{name} = v.{name}" for name in keys)
+    found = " AND ".join(f"{name} = {places[name]}" for name in keys)
+    unused = f"?{len(places)} IS ?{len(places)}"
+    return Write(
+        table.name,
+        postgres=(
+            *inserted.postgres,
+            f"UPDATE {updated.name} t SET {renamed} FROM {{rows}} v WHERE {matched} AND {{allowed}}",
+        ),
+        sqlite=(*inserted.sqlite, f"UPDATE {updated.name} SET {assigned} WHERE {found} AND {unused}"),
+    )
+
+
 def update_of(table: Table, keys: Sequence[str], values: Sequence[str]) -> Write:
     """An update of some columns by key."""
     places = {name: f"?{place}" for place, name in enumerate(table.columns.keys(), 1)}

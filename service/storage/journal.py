@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from service.domain import ArmRecord, Assignment, Changes, ObservationRecord, Progress, StoredReply
 from service.storage import records
-from service.storage.groups import Write, insert_into, query_by, update_of
+from service.storage.groups import Write, insert_and_update, insert_into, query_by, update_of
 from service.storage.tables import arms, assignments, batches, events, experiments, observations, replies, snapshots
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from service.domain import Event
     from service.storage.groups import Group, Groups, Guard, Query, Reads, Stage
 
     Rows = Sequence[tuple[Any, ...]]
@@ -108,16 +109,16 @@ async def look_up(group: Reads, wanted: dict[int, Wanted], *, under_lock: bool) 
 
 
 def _keep_assignment(found: Found, row: Any) -> None:  # noqa: ANN401 - a row of either engine
-    found.keep(records.assignment_from(row))
+    found.keep(records.assignment_of(row))
 
 
 def _keep_by_unit(found: Found, row: Any) -> None:  # noqa: ANN401 - likewise
-    found.keep(records.assignment_from(row))
+    found.keep(records.assignment_of(row))
     found.by_unit[row["unit"]] = row["draw"]
 
 
 def _keep_by_key(found: Found, row: Any) -> None:  # noqa: ANN401 - likewise
-    found.keep(records.assignment_from(row))
+    found.keep(records.assignment_of(row))
     found.by_key[row["idempotency_key"]] = row["draw"]
 
 
@@ -130,7 +131,7 @@ def _keep_reply(found: Found, row: Any) -> None:  # noqa: ANN401 - likewise
 
 
 def _keep_due(found: Found, row: Any) -> None:  # noqa: ANN401 - likewise
-    found.keep(records.assignment_from(row))
+    found.keep(records.assignment_of(row))
     found.due.append(row["draw"])
 
 
@@ -149,14 +150,13 @@ def stages_of(changed: Sequence[Changes]) -> list[Stage]:
     def of_each(name: str) -> list[tuple[int, Any]]:
         return [(one.progress.experiment.id, item) for one in changed for item in getattr(one, name)]
 
-    drawn = of_each("drawn")
-    moved = of_each("moved")
-    fresh = {(e, one.draw) for e, one in drawn} if moved else set()
+    drawn, moved = of_each("drawn"), of_each("moved")
+    told, other = _told_once(changed)
     versions = {one.progress.experiment.id: one.progress.version for one in changed}
-    add(first, _INSERT_EVENTS, [records.event_row(e, event) for e, event in of_each("events")])
+    add(first, _TELL, [records.event_row(e, event) for e, event in told])
+    add(first, _INSERT_EVENTS, [records.event_row(e, event) for e, event in other])
     add(first, DRAW, [records.drawn_row(e, one) for e, one in drawn])
-    add(first, _MOVE, [records.assignment_move_row(e, one) for e, one in moved if (e, one.draw) not in fresh])
-    add(second, _MOVE, [records.assignment_move_row(e, one) for e, one in moved if (e, one.draw) in fresh])
+    add(second, _MOVE, [records.assignment_move_row(e, one) for e, one in moved])
     add(first, _INSERT_BATCHES, [records.batch_row(e, batch) for e, batch in of_each("batches")])
     add(first, _INSERT_OBSERVATIONS, [records.observation_row(e, named) for e, named in of_each("observations")])
     add(first, _INSERT_REPLIES, [records.reply_row(e, reply) for e, reply in of_each("replies")])
@@ -169,6 +169,17 @@ def stages_of(changed: Sequence[Changes]) -> list[Stage]:
     add(first, _PROGRESS, [records.progress_row(one.progress) for one in changed])
     add(second, _SETTINGS, [records.settings_row(one.progress.experiment) for one in changed if one.settings_changed])
     return [first, second] if second else [first]
+
+
+def _told_once(changed: Sequence[Changes]) -> tuple[list[tuple[int, Event]], list[tuple[int, Event]]]:
+    """The events that say all about what became of their assignments, and the others."""
+    told: list[tuple[int, Event]] = []
+    other: list[tuple[int, Event]] = []
+    for one in changed:
+        e, again = one.progress.experiment.id, {assignment.draw for assignment in one.moved}
+        for event in one.events:
+            (other if event.draw is None or event.draw in again else told).append((e, event))
+    return told, other
 
 
 async def write_if(groups: Groups, guard: Guard, changed: Sequence[Changes]) -> bool:
@@ -249,6 +260,21 @@ _THIN_SNAPSHOTS = Write(
         ),
     ),
     sqlite=(f"DELETE FROM snapshots WHERE experiment_id = ?1 AND (sequence / (?{len(experiments.columns)} / 2)) % 2 = 1",),  # noqa: S608 - a number
+)
+# What an event says of its assignment, in the words of service/domain/assignment.py.
+_TELL = insert_and_update(
+    events,
+    assignments,
+    ("experiment_id", "draw"),
+    {
+        "status": "{status_after}",
+        "reward": "{reward_after}",
+        "closed": "{closed_after}",
+        "rewarded_at": (
+            "CASE WHEN {kind} IN ('reward', 'correction') THEN {at} WHEN {status_after} = 'rewarded' THEN {t_rewarded_at} END"
+        ),
+        "due_at": "CASE WHEN {status_after} = 'rewarded' AND NOT {closed_after} THEN {t_expires_at} END",
+    },
 )
 _MOVE = update_of(assignments, ("experiment_id", "draw"), records.ASSIGNMENT_STATE)
 _COUNT = update_of(arms, ("experiment_id", "position"), records.ARM_COUNTS)

@@ -111,6 +111,16 @@ async def arm_changes_after(connection: AsyncConnection, experiment_id: int, arm
     return [records.event_from(row) for row in (await connection.execute(wanted)).mappings()]
 
 
+async def assignments_from(connection: AsyncConnection, experiment_id: int, first: int, count: int) -> list[Assignment]:
+    """So many assignments in draw order, beginning with this draw."""
+    wanted = (
+        select(assignments)
+        .where(assignments.c.experiment_id == experiment_id, assignments.c.draw >= first, assignments.c.draw < first + count)
+        .order_by(assignments.c.draw)
+    )
+    return [records.assignment_from(row) for row in (await connection.execute(wanted)).mappings()]
+
+
 async def experiments_with_due(connection: AsyncConnection, now: int) -> Sequence[str]:
     """Keys of the experiments in which some assignment waits for the sweep; archived ones are frozen."""
     due = select(assignments.c.draw).where(

@@ -31,6 +31,8 @@ from service.domain import (
 from service.exact import ExactSum, Moments
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from sqlalchemy import RowMapping
 
     Row = tuple[Any, ...]
@@ -235,6 +237,8 @@ def _counts(counted: ArmStatistics, changed: int) -> Row:
 
 def arm_from(row: RowMapping) -> ArmRecord:
     """An arms row."""
+    observed = _moments(row["observations"], row["reward_sum"], row["reward_squares"])
+    matured = _moments(row["matured"], row["matured_sum"], row["matured_squares"])
     return ArmRecord(
         arm=Arm(
             position=row["position"],
@@ -249,9 +253,9 @@ def arm_from(row: RowMapping) -> ArmRecord:
             pending=row["pending"],
             expired=row["expired"],
             epoch_draws=row["epoch_draws"],
-            observed=_moments(row["observations"], row["reward_sum"], row["reward_squares"]),
+            observed=observed,
             imputed=_moments(row["imputed"], row["imputed_sum"], row["imputed_squares"]),
-            matured=_moments(row["matured"], row["matured_sum"], row["matured_squares"]),
+            matured=observed if matured == observed else matured,  # one object, so that they are counted on together
             earlier=_moments(row["earlier"], row["earlier_sum"], row["earlier_squares"]),
             planned=row["planned"],
             plan_left=row["plan_left"],
@@ -298,20 +302,29 @@ def assignment_move_row(experiment_id: int, assignment: Assignment) -> Row:
 
 def assignment_from(row: RowMapping) -> Assignment:
     """An assignments row."""
+    return assignment_of(row.values())
+
+
+def assignment_of(row: Iterable[Any]) -> Assignment:
+    """An assignments row, as its values in order."""
+    (
+        _, draw, token, sequence, arm, unit, reason, epoch, created_at, expires_at, expiry_reward,
+        status, reward, closed, rewarded_at, _, key,
+    ) = row  # fmt: skip
     return Assignment(
-        draw=row["draw"],
-        token=row["token"],
-        sequence=row["sequence"],
-        arm=row["arm"],
-        unit=row["unit"],
-        reason=row["reason"],
-        epoch=row["epoch"],
-        created_at=row["created_at"],
-        expires_at=row["expires_at"],
-        expiry_reward=row["expiry_reward"],
-        state=AssignmentState(row["status"], row["reward"], bool(row["closed"])),
-        rewarded_at=row["rewarded_at"],
-        idempotency_key=row["idempotency_key"],
+        draw,
+        token,
+        sequence,
+        arm,
+        unit,
+        reason,
+        epoch,
+        created_at,
+        expires_at,
+        expiry_reward,
+        AssignmentState(status, reward, bool(closed)),
+        rewarded_at,
+        key,
     )
 
 

@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 from fastapi import Depends, Header, Query, Request, Response
@@ -87,10 +87,21 @@ class Paged:
         return Paged(shown, token_below(number_of(shown[-1])) if len(found) > size else None)
 
 
-def once(request: Request, route: str, key: str | None, status: int, render: Callable[[Result], bytes]) -> Once[Result]:
+def once(
+    request: Request,
+    route: str,
+    key: str | None,
+    status: int,
+    render: Callable[[Result], bytes],
+    *,
+    note: Callable[[Result], bytes | None] | None = None,
+) -> Once[Result]:
     """The idempotency of a creating request; equal JSON counts as an equal body, whatever its spacing."""
+    if key is None:
+        return Once(route, None, "", status, render)
     canonical = json.dumps(getattr(request, "_json", None), sort_keys=True, separators=(",", ":"))
-    return Once(route, key, hashlib.sha256(canonical.encode()).hexdigest(), status, render)
+    keyed = Once(route, key, hashlib.sha256(canonical.encode()).hexdigest(), status, render)
+    return keyed if note is None else replace(keyed, note=note)
 
 
 def json_response(content: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -103,4 +114,4 @@ def rendered_response(rendered: Rendered, headers: Mapping[str, str] | None = No
     shown = dict(headers or {})
     if rendered.replayed:
         shown["Idempotency-Replayed"] = "true"
-    return Response(rendered.body, rendered.status, shown, "application/json")
+    return Response(rendered.written(), rendered.status, shown, "application/json")

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from service.application.experiments import Described
     from service.application.history import Course, Point
     from service.application.recommending import Recommendation
-    from service.application.tells import TellResult
     from service.domain import Arm, Assignment, Event, Json, PolicySpec, RewardSpec
 
 _encoder = msgspec.json.Encoder()
@@ -90,7 +89,7 @@ def experiment_view(described: Described) -> dict[str, Any]:
     }
 
 
-class AssignmentView(msgspec.Struct):
+class AssignmentView(msgspec.Struct, gc=False):
     """An assignment as callers see it. Asks and tells are answered with it, so it is made to be written fast."""
 
     id: str | None
@@ -134,11 +133,6 @@ def answer_view(answer: Answer) -> AssignmentView:
     return AssignmentView(
         None, answer.experiment, arm.key, arm.value, answer.unit, None, answer.reason, None, None, None, None, None
     )
-
-
-def tell_result_view(result: TellResult) -> dict[str, Any]:
-    """One item's result; what does not apply is left out."""
-    return {name: value for name, value in structs.asdict(result).items() if value is not None}
 
 
 def recommendation_view(recommendation: Recommendation) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def write_history(workers: Workers, key: str, draws: int) -> None:
         waiting.append([answer.assignment.id for answer in answers if answer.assignment])
         if len(waiting) > 1:
             told = [name for name in waiting.pop(0) if rng.random() < 0.67]
-            rewards = [RewardItem(name, None, float(rng.random() < 0.3)) for name in told]
+            rewards = [RewardItem(assignment=name, reward=float(rng.random() < 0.3)) for name in told]
             workers.submit(key, TellMany(rewards), 1 - worker)
             changes = [Tell(name, "correct", float(rng.random() < 0.5)) for name in told[:20]]
             workers.submit_together(key, [*changes, *(Tell(name, "void") for name in told[20:30])], worker)

@@ -70,7 +70,7 @@ def test_stored_statistics_are_those_of_the_rows_after_many_corrections(workers:
 
     for index in range(500):
         rewards[index] = any_reward()
-    first = [RewardItem(ids[index], None, rewards[index]) for index in rng.permutation(500).tolist()]
+    first = [RewardItem(assignment=ids[index], reward=rewards[index]) for index in rng.permutation(500).tolist()]
     assert {result.status for result in workers.submit(key, TellMany(first), 1)} == {"recorded"}
     for turn in range(4):
         changes = []

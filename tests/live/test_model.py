@@ -183,7 +183,10 @@ class LiveTraffic(RuleBasedStateMachine):
         drawn = data.draw(
             st.lists(st.tuples(st.none() | st.sampled_from(_UNITS), _numbers, self.rewards), min_size=1, max_size=8)
         )
-        items = [RewardItem(None if unit else self.picked(pick)[0], unit, reward) for unit, pick, reward in drawn]
+        items = [
+            RewardItem(assignment=None if unit else self.picked(pick)[0], unit=unit, reward=reward)
+            for unit, pick, reward in drawn
+        ]
         [results] = self.workers.submit_together(self.key, [TellMany(items)], worker)
         if self.model.status == "archived":
             assert type(results).__name__ == "ExperimentNotRunning"

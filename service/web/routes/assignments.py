@@ -59,7 +59,7 @@ async def ask_batch(
         return views.encode({"assignments": [views.answer_view(answer) for answer in answers]})
 
     units = [None] * (body.count or 0) if body.units is None else body.units
-    answered = once(request, "assignments/batch", idempotency, 201, render)
+    answered = once(request, "assignments/batch", idempotency, 201, render, note=asks.note_of)
     rendered = await asks.ask_many(context, key, units, answered, by_count=body.units is None)
     return rendered_response(rendered)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
+import msgspec
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ValidationError
 
 from service.application import tells
-from service.application.tells import Observe, Tell, TellMany, TellResult
+from service.application.tells import ObservationItem, Observe, RewardItem, Tell, TellMany, TellResult
 from service.web import schemas, views
 from service.web.body import StrictRoute
 from service.web.problems import documented
@@ -16,7 +18,7 @@ from service.web.requests import ContextOf, IdempotencyKey, json_response, once,
 
 router = APIRouter(prefix="/v1/experiments/{key}", tags=["rewards"], route_class=StrictRoute)
 _UNREADABLE = (400, 413, 415, 422)
-Model = TypeVar("Model", bound=BaseModel)
+Item = TypeVar("Item", bound=msgspec.Struct)
 
 
 async def _tell(context: ContextOf, key: str, command: Tell) -> Response:
@@ -50,10 +52,18 @@ async def void_reward(context: ContextOf, key: str, id: str) -> Response:  # noq
     return await _tell(context, key, Tell(id, "void"))
 
 
-def _read(model: type[Model], item: Any) -> Model | TellResult:  # noqa: ANN401 - any JSON
+def _items(plain: type[Item], model: type[BaseModel], given: list[Any]) -> Sequence[Item | TellResult]:
+    """All items at once if every one of them is good, as nearly always; else one by one, each with its own result."""
+    try:
+        return msgspec.convert(given, list[plain])  # type: ignore[valid-type]
+    except msgspec.ValidationError:
+        return [_item(plain, model, one) for one in given]
+
+
+def _item(plain: type[Item], model: type[BaseModel], given: Any) -> Item | TellResult:  # noqa: ANN401 - any JSON
     """The item, or why it cannot be read."""
     try:
-        return model.model_validate(item)
+        return plain(**model.model_validate(given).model_dump())
     except ValidationError as unreadable:
         first = unreadable.errors()[0]
         where = "".join(f"/{step}" for step in first["loc"])
@@ -61,7 +71,7 @@ def _read(model: type[Model], item: Any) -> Model | TellResult:  # noqa: ANN401 
 
 
 def _render(results: list[TellResult]) -> bytes:
-    return views.encode({"results": [views.tell_result_view(result) for result in results]})
+    return views.encode({"results": results})
 
 
 @router.post("/rewards", response_model=schemas.TellResultsOut, responses=documented(*_UNREADABLE, 404, 409, 503))
@@ -69,8 +79,7 @@ async def tell_batch(
     request: Request, context: ContextOf, idempotency: IdempotencyKey, key: str, body: schemas.TellManyIn
 ) -> Response:
     """Record many rewards; each item has its own result."""
-    read = [_read(schemas.RewardItemIn, item) for item in body.rewards]
-    items = [item if isinstance(item, TellResult) else tells.RewardItem(item.assignment, item.unit, item.reward) for item in read]
+    items = _items(RewardItem, schemas.RewardItemIn, body.rewards)
     answered = once(request, "rewards", idempotency, 200, _render)
     return rendered_response(await tells.tell_many(context, key, TellMany(items), answered))
 
@@ -80,7 +89,6 @@ async def observe(
     request: Request, context: ContextOf, idempotency: IdempotencyKey, key: str, body: schemas.ObserveIn
 ) -> Response:
     """Record rewards of arms that the caller chose itself."""
-    read = [_read(schemas.ObservationIn, item) for item in body.observations]
-    items = [item if isinstance(item, TellResult) else tells.ObservationItem(item.arm, item.reward, item.id) for item in read]
+    items = _items(ObservationItem, schemas.ObservationIn, body.observations)
     answered = once(request, "observations", idempotency, 200, _render)
     return rendered_response(await tells.tell_many(context, key, Observe(items), answered))
