@@ -26,8 +26,8 @@ from service.settings import Settings
 from service.simulation import commands as simulation
 from service.storage.database import Database, display_url
 from service.storage.migrating import migrate as migrate_database
+from service.web.hot import HotProtocol
 from service.web.metrics import FOLDER as METRICS_FOLDER
-from service.web.one_write import OneWriteProtocol
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -141,7 +141,7 @@ def serve(
             port=settings.port,
             workers=settings.workers,
             log_level=settings.log_level,
-            http=OneWriteProtocol,
+            http=HotProtocol,
             server_header=False,
             access_log=False,
             proxy_headers=False,  # nothing here looks at the client's address

@@ -18,7 +18,6 @@ from service.settings import Settings
 from service.storage.database import Database
 from service.web import problems
 from service.web.dashboard import overview, pages
-from service.web.front import HotRoutes
 from service.web.metrics import MetricsMiddleware
 from service.web.polls import Polls
 from service.web.request_id import RequestIdMiddleware, current_request_id
@@ -94,8 +93,8 @@ def _spare_the_collector() -> None:
     gc.set_threshold(_ALLOCATIONS_PER_COLLECTION)
 
 
-def create_server() -> HotRoutes:
-    """What uvicorn runs: the hot routes in front of the application, and logs as JSON lines."""
+def create_server() -> FastAPI:
+    """What uvicorn runs: the application, and logs as JSON lines."""
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
@@ -105,8 +104,7 @@ def create_server() -> HotRoutes:
             structlog.processors.JSONRenderer(),
         ]
     )
-    app = create_app()
-    return HotRoutes(app, app.state)
+    return create_app()
 
 
 def _add_request_id(_logger: object, _method: str, entry: EventDict) -> EventDict:

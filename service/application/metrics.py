@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter as Tally
+from functools import cache
 from typing import TYPE_CHECKING
 
 from prometheus_client import Counter, Gauge, Histogram
@@ -39,12 +39,19 @@ def group_done(requests: int, seconds: float, changed: Iterable[Changes]) -> Non
     """A group is durable."""
     _GROUP_REQUESTS.observe(requests)
     _GROUP_SECONDS.observe(seconds)
-    kinds = Tally[str]()
+    kinds: dict[str, int] = {}
     for changes in changed:
-        kinds["draw"] += len(changes.drawn)
-        kinds.update(event.kind for event in changes.events)
+        if changes.drawn:
+            kinds["draw"] = kinds.get("draw", 0) + len(changes.drawn)
+        for event in changes.events:
+            kinds[event.kind] = kinds.get(event.kind, 0) + 1
     for kind, times in kinds.items():
-        _EVENTS.labels(kind).inc(times)
+        _events(kind).inc(times)
+
+
+@cache
+def _events(kind: str) -> Counter:
+    return _EVENTS.labels(kind)
 
 
 def group_lost() -> None:

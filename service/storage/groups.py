@@ -3,8 +3,8 @@
 The two engines differ in how rows travel (an array of rows to PostgreSQL, JSON or executemany to SQLite), so the statements are
 generated from the tables once per engine, and each engine has one short module that runs them (postgres.py, sqlite.py).
 No statement's text changes with the number of rows, so each is prepared once. On PostgreSQL all writes of a group are one
-statement, because each more would cost a round trip, and each takes one array of a table's row type, because one array per column
-costs the driver several times as much.
+statement, because each more would cost a round trip, and the rows of each table are one array of a row type (migration 0003),
+because one array per column costs the driver several times as much.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from sqlalchemy import Table
 
@@ -67,13 +67,15 @@ class Write:
     """What to do with some rows, in the words of both engines."""
 
     table: str
-    """The rows are whole rows of it, None where a column does not matter."""
+    """The rows are whole rows of it, None where a column does not matter. On PostgreSQL they travel as its `_row` type."""
     postgres: tuple[str, ...]
     """Each takes its rows from `{rows}` and does nothing unless `{allowed}`."""
     sqlite: tuple[str, ...]
     """Each is run for all rows, one after the other."""
     taken: str = ""
     """PostgreSQL's query for rows that stand in the way of these; SQLite finds out from its unique indexes."""
+    versioned: bool = False
+    """It updates the experiments' own rows, once in every group."""
 
 
 Stage: TypeAlias = Sequence[tuple[Write, Sequence[tuple[Any, ...]]]]
@@ -81,25 +83,29 @@ Stage: TypeAlias = Sequence[tuple[Write, Sequence[tuple[Any, ...]]]]
 
 
 @lru_cache(maxsize=256)
-def one_statement(writes: tuple[Write, ...], *, guarded: bool) -> str:
+def one_statement(writes: tuple[Write, ...], guarded: Literal["", "by one", "by several"] = "") -> str:
     """All writes of a stage as one statement of PostgreSQL. It finds a row if they were done.
 
-    Guarded, the last two parameters are the ids and the versions of the experiments, which are locked in their order: if another
-    worker was faster in one of them, or a row stands in the way, nothing is done.
+    Guarded by the version of one experiment or of several, they are done only if nobody was faster in any of them and no row
+    stands in the way. One experiment's version is the last parameter, and updating its row is the guard. For several, the last
+    parameters are their ids and versions, and their rows are locked in that order.
     """
     allowed = "EXISTS (SELECT FROM agreed)" if guarded else "true"
-    sources, steps, taken = [], [], []
+    sources = [f"r{number} AS (SELECT * FROM unnest(${number + 1}::{write.table}_row[]))" for number, write in enumerate(writes)]
+    blocked = [write.taken.format(rows=f"r{number}") for number, write in enumerate(writes) if write.taken]
+    unless = "".join(f" AND NOT EXISTS ({query})" for query in blocked)
+    place, steps = len(writes) + 1, []
     for number, write in enumerate(writes):
-        sources.append(f"r{number} AS (SELECT * FROM unnest(${number + 1}::{write.table}[]))")
-        steps += [statement.format(rows=f"r{number}", allowed=allowed) for statement in write.postgres]
-        if write.taken:
-            taken.append(f" AND NOT EXISTS ({write.taken.format(rows=f'r{number}')})")
-    if guarded:
-        ids, versions = f"${len(writes) + 1}::bigint[]", f"${len(writes) + 2}::bigint[]"
+        if guarded == "by one" and write.versioned:
+            update = write.postgres[0].format(rows=f"r{number}", allowed=f"t.version = ${place}::bigint{unless}")
+            sources.append(f"agreed AS ({update} RETURNING 1)")
+        else:
+            steps += [statement.format(rows=f"r{number}", allowed=allowed) for statement in write.postgres]
+    if guarded == "by several":
         sources.append(
-            f"locked AS (SELECT t.id FROM unnest({ids}, {versions}) AS g(id, version) "
+            f"locked AS (SELECT t.id FROM unnest(${place}::bigint[], ${place + 1}::bigint[]) AS g(id, version) "
             "CROSS JOIN experiments t WHERE t.id = g.id AND t.version = g.version FOR NO KEY UPDATE OF t), "
-            f"agreed AS (SELECT count(*) FROM locked HAVING count(*) = cardinality({ids}){''.join(taken)})"
+            f"agreed AS (SELECT count(*) FROM locked HAVING count(*) = cardinality(${place}){unless})"
         )
     named = [f"w{number} AS ({step})" for number, step in enumerate(steps)]
     return f"WITH {', '.join(sources + named)} SELECT 1 WHERE {allowed}"
@@ -172,7 +178,7 @@ def insert_and_update(table: Table, updated: Table, keys: Sequence[str], values:
     )
 
 
-def update_of(table: Table, keys: Sequence[str], values: Sequence[str]) -> Write:
+def update_of(table: Table, keys: Sequence[str], values: Sequence[str], *, versioned: bool = False) -> Write:
     """An update of some columns by key."""
     places = {name: f"?{place}" for place, name in enumerate(table.columns.keys(), 1)}
     renamed = ", ".join(f"{name} = v.{name}" for name in values)
@@ -184,4 +190,5 @@ def update_of(table: Table, keys: Sequence[str], values: Sequence[str]) -> Write
         table.name,
         postgres=(f"UPDATE {table.name} t SET {renamed} FROM {{rows}} v WHERE {matched} AND {{allowed}}",),
         sqlite=(f"UPDATE {table.name} SET {assigned} WHERE {found} AND {unused}",),
+        versioned=versioned,
     )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from service.domain import Event
     from service.storage.groups import Group, Groups, Guard, Query, Reads, Stage
 
-    Rows = Sequence[tuple[Any, ...]]
+    Row = tuple[Any, ...]
 
 # A backlog of expiries is worked off in chunks, so that asks and tells get their turn in between.
 DUE_AT_ONCE = 2_000
@@ -140,45 +140,38 @@ def stages_of(changed: Sequence[Changes]) -> list[Stage]:
 
     No stage touches a row twice: what changes a row that was written a moment ago waits for the second one.
     """
-    first: list[tuple[Write, Rows]] = []
-    second: list[tuple[Write, Rows]] = []
-
-    def add(stage: list[tuple[Write, Rows]], statement: Write, rows: Rows) -> None:
-        if rows:
-            stage.append((statement, rows))
-
-    def of_each(name: str) -> list[tuple[int, Any]]:
-        return [(one.progress.experiment.id, item) for one in changed for item in getattr(one, name)]
-
-    drawn, moved = of_each("drawn"), of_each("moved")
-    told, other = _told_once(changed)
-    versions = {one.progress.experiment.id: one.progress.version for one in changed}
-    add(first, _TELL, [records.event_row(e, event) for e, event in told])
-    add(first, _INSERT_EVENTS, [records.event_row(e, event) for e, event in other])
-    add(first, DRAW, [records.drawn_row(e, one) for e, one in drawn])
-    add(second, _MOVE, [records.assignment_move_row(e, one) for e, one in moved])
-    add(first, _INSERT_BATCHES, [records.batch_row(e, batch) for e, batch in of_each("batches")])
-    add(first, _INSERT_OBSERVATIONS, [records.observation_row(e, named) for e, named in of_each("observations")])
-    add(first, _INSERT_REPLIES, [records.reply_row(e, reply) for e, reply in of_each("replies")])
-    add(first, _INSERT_SNAPSHOTS, [records.snapshot_row(e, snapshot) for e, snapshot in of_each("snapshots")])
-    add(second, _THIN_SNAPSHOTS, [records.progress_row(one.progress) for one in changed if one.thin])
-    add(first, _INSERT_ARMS, [records.arm_row(e, arm, versions[e]) for e, arm in of_each("new_arms")])
-    add(first, _COUNT, [records.arm_count_row(e, arm, versions[e]) for e, arm in of_each("arms")])
-    add(first, _COUNT_DRAWS, [records.arm_draws_row(e, arm, versions[e]) for e, arm in of_each("drawn_arms")])
-    add(second, _REDEFINE, [records.arm_definition_row(e, arm.arm) for e, arm in of_each("redefined")])
-    add(first, _PROGRESS, [records.progress_row(one.progress) for one in changed])
-    add(second, _SETTINGS, [records.settings_row(one.progress.experiment) for one in changed if one.settings_changed])
-    return [first, second] if second else [first]
-
-
-def _told_once(changed: Sequence[Changes]) -> tuple[list[tuple[int, Event]], list[tuple[int, Event]]]:
-    """The events that say all about what became of their assignments, and the others."""
-    told: list[tuple[int, Event]] = []
-    other: list[tuple[int, Event]] = []
+    first: dict[Write, list[Row]] = {write: [] for write in _FIRST}
+    second: dict[Write, list[Row]] = {write: [] for write in _SECOND}
     for one in changed:
-        e, again = one.progress.experiment.id, {assignment.draw for assignment in one.moved}
-        for event in one.events:
-            (other if event.draw is None or event.draw in again else told).append((e, event))
+        progress = one.progress
+        e, version = progress.experiment.id, progress.version
+        told, other = _told_once(one)
+        first[DRAW] += [records.drawn_row(e, drawn) for drawn in one.drawn]
+        first[_COUNT_DRAWS] += [records.arm_draws_row(e, arm, version) for arm in one.drawn_arms]
+        first[_COUNT] += [records.arm_count_row(e, arm, version) for arm in one.arms]
+        first[_TELL] += [records.event_row(e, event) for event in told]
+        first[_INSERT_EVENTS] += [records.event_row(e, event) for event in other]
+        first[_INSERT_BATCHES] += [records.batch_row(e, batch) for batch in one.batches]
+        first[_INSERT_OBSERVATIONS] += [records.observation_row(e, named) for named in one.observations]
+        first[_INSERT_REPLIES] += [records.reply_row(e, reply) for reply in one.replies]
+        first[_INSERT_SNAPSHOTS] += [records.snapshot_row(e, snapshot) for snapshot in one.snapshots]
+        first[_INSERT_ARMS] += [records.arm_row(e, arm, version) for arm in one.new_arms]
+        first[_PROGRESS].append(records.progress_row(progress))
+        second[_MOVE] += [records.assignment_move_row(e, moved) for moved in one.moved]
+        second[_REDEFINE] += [records.arm_definition_row(e, record.arm) for record in one.redefined]
+        second[_THIN_SNAPSHOTS] += [records.progress_row(progress)] if one.thin else []
+        second[_SETTINGS] += [records.settings_row(progress.experiment)] if one.settings_changed else []
+    stages = ([(write, rows) for write, rows in stage.items() if rows] for stage in (first, second))
+    return [stage for stage in stages if stage]
+
+
+def _told_once(one: Changes) -> tuple[list[Event], list[Event]]:
+    """The events that say all about what became of their assignments, and the others."""
+    again = {assignment.draw for assignment in one.moved}
+    told: list[Event] = []
+    other: list[Event] = []
+    for event in one.events:
+        (other if event.draw is None or event.draw in again else told).append(event)
     return told, other
 
 
@@ -280,5 +273,20 @@ _MOVE = update_of(assignments, ("experiment_id", "draw"), records.ASSIGNMENT_STA
 _COUNT = update_of(arms, ("experiment_id", "position"), records.ARM_COUNTS)
 _COUNT_DRAWS = update_of(arms, ("experiment_id", "position"), records.ARM_DRAWS)
 _REDEFINE = update_of(arms, ("experiment_id", "position"), records.ARM_DEFINITION)
-_PROGRESS = update_of(experiments, ("id",), records.PROGRESS)
+_PROGRESS = update_of(experiments, ("id",), records.PROGRESS, versioned=True)
 _SETTINGS = update_of(experiments, ("id",), records.SETTINGS)
+# Always in the same order, so that the same writes are the same statement.
+_FIRST = (
+    DRAW,
+    _TELL,
+    _INSERT_EVENTS,
+    _INSERT_BATCHES,
+    _INSERT_OBSERVATIONS,
+    _INSERT_REPLIES,
+    _INSERT_SNAPSHOTS,
+    _INSERT_ARMS,
+    _COUNT,
+    _COUNT_DRAWS,
+    _PROGRESS,
+)
+_SECOND = (_MOVE, _REDEFINE, _THIN_SNAPSHOTS, _SETTINGS)

@@ -27,9 +27,8 @@ AWAY = (
     asyncpg.PostgresConnectionError,
     asyncpg.exceptions.OperatorInterventionError,
     asyncpg.exceptions.InsufficientResourcesError,
-    # A migration changed a table under us: a new connection knows its new columns.
-    asyncpg.exceptions.InvalidCachedStatementError,
-    asyncpg.exceptions.OutdatedSchemaCacheError,
+    asyncpg.InternalClientError,  # the server said goodbye while the connection was idle, and the driver lost count
+    asyncpg.exceptions.InvalidCachedStatementError,  # a migration changed a table under us: a new connection knows it
 )
 
 # Another worker wrote the same row a moment before.
@@ -84,10 +83,17 @@ class PostgresGroup:
         return True
 
     async def _run(self, stage: Stage, guard: Guard | None = None) -> bool:
-        statement = one_statement(tuple(write for write, _ in stage), guarded=guard is not None)
-        rows = [rows for _, rows in stage]
+        writes, given = (list(part) for part in zip(*stage, strict=True))
+        if not guard:
+            statement = one_statement(tuple(writes))
+        elif len(guard) == 1:
+            statement = one_statement(tuple(writes), "by one")
+            given.append(guard[0][1])
+        else:
+            statement = one_statement(tuple(writes), "by several")
+            given += zip(*guard, strict=True)
         with _named_failures():
-            return bool(await self._connection.fetch(statement, *rows, *(zip(*guard, strict=True) if guard else ())))
+            return bool(await self._connection.fetch(statement, *given))
 
 
 class PostgresGroups:

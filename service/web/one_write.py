@@ -31,6 +31,11 @@ class _OneWrite:
             self._held = None
             self._transport.write(held + data)
 
+    def write_whole(self, data: bytes) -> None:
+        """Send an answer that is in one piece already."""
+        self._flush()
+        self._transport.write(data)
+
     def close(self) -> None:
         """Nothing held back is lost."""
         self._flush()
@@ -50,4 +55,6 @@ class OneWriteProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn itself
         """Put it in between."""
-        super().connection_made(cast("asyncio.Transport", _OneWrite(transport, self.loop)))
+        one_write = _OneWrite(transport, self.loop)
+        self.write_whole = one_write.write_whole
+        super().connection_made(cast("asyncio.Transport", one_write))

@@ -25,7 +25,7 @@ class Wire:
 
     def __init__(self, url: str, *, by_framework: bool = False) -> None:
         self._connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
-        # The raw front passes a request with a query on to the framework's handler of the same use case.
+        # A request with a query takes the long way, to the framework's handler of the same use case.
         self._suffix = "?by=framework" if by_framework else ""
         self._used_at = 0.0
 

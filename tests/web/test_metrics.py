@@ -63,7 +63,7 @@ def test_asks_and_tells_are_counted_over_all_workers(serving: Server) -> None:
 
 
 def test_both_ways_of_an_ask_count_under_one_name(serving: Server) -> None:
-    """The raw front and the framework serve the same routes."""
+    """The short way and the framework serve the same routes."""
     arms = [{"key": "grey"}, {"key": "green"}]
     with serving.client() as client:
         client.post("/v1/experiments", json={"key": "both-ways", "arms": arms})

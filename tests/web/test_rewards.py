@@ -10,9 +10,9 @@ from tests.support.server import Server
 from tests.support.wire import Wire, arms
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["front", "framework"])
+@pytest.fixture(scope="module", params=[False, True], ids=["hot", "framework"])
 def wire(server: Server, request: pytest.FixtureRequest) -> Iterator[Wire]:
-    """Both ways to the same use cases: the raw front, and the framework behind it."""
+    """Both ways to the same use cases: the short one, and the framework."""
     with Wire(server.url, by_framework=request.param) as connection:
         yield connection
 
