@@ -60,6 +60,8 @@ class Query:
 
     postgres: str
     sqlite: str
+    of_one: str = ""
+    """PostgreSQL's faster words for when the first column is one and the same, an experiment: it and the second column."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,7 +114,14 @@ def one_statement(writes: tuple[Write, ...], guarded: Literal["", "by one", "by 
 
 
 def query_by(
-    table: Table, parameters: Sequence[str], condition: str, *, columns: Sequence[str] = (), tail: str = "", locking: str = ""
+    table: Table,
+    parameters: Sequence[str],
+    condition: str,
+    *,
+    columns: Sequence[str] = (),
+    tail: str = "",
+    locking: str = "",
+    of_one: str = "",
 ) -> Query:
     """A select of the rows `t` that match some wanted row `w`, whose columns a, b, … have these PostgreSQL types.
 
@@ -126,6 +135,7 @@ def query_by(
     return Query(
         postgres=f"SELECT {shown} FROM unnest({arrays}) AS w({', '.join(names)}) {rest} {locking}",
         sqlite=f"SELECT {shown} FROM (SELECT {parsed} FROM json_each(?)) AS w {rest}",
+        of_one=of_one and f"SELECT {shown} FROM {table.name} t WHERE {of_one}",
     )
 
 

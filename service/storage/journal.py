@@ -208,7 +208,12 @@ _LOCK = query_by(
 )
 _EXPERIMENT = query_by(experiments, ["bigint"], "t.id = w.a")
 _ARMS_SINCE = query_by(arms, ["bigint", "bigint"], "t.experiment_id = w.a AND t.changed > w.b", tail="ORDER BY t.position")
-_BY_DRAW = query_by(assignments, ["bigint", "bigint"], "t.experiment_id = w.a AND t.draw = w.b")
+_BY_DRAW = query_by(
+    assignments,
+    ["bigint", "bigint"],
+    "t.experiment_id = w.a AND t.draw = w.b",
+    of_one="t.experiment_id = $1::bigint AND t.draw = ANY($2::bigint[])",
+)
 # The difference keeps the planner from reading all of the experiment by its primary key, which looks as good while it is small.
 _BY_KEY = query_by(assignments, ["bigint", "text"], "t.experiment_id - w.a = 0 AND t.idempotency_key = w.b")
 _BY_UNIT = query_by(

@@ -66,8 +66,11 @@ class PostgresGroup:
 
     async def rows(self, query: Query, *columns: Column) -> Sequence[Any]:
         """Fetch."""
+        statement, given = query.postgres, columns
+        if query.of_one and len(set(columns[0])) == 1:
+            statement, given = query.of_one, (columns[0][0], *columns[1:])
         with _named_failures():
-            found: Sequence[Any] = await self._connection.fetch(query.postgres, *columns)
+            found: Sequence[Any] = await self._connection.fetch(statement, *given)
             return found
 
     async def write(self, stages: Sequence[Stage]) -> None:
