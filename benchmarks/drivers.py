@@ -17,11 +17,13 @@ from pathlib import Path
 
 import asyncpg
 import psycopg
+from psycopg.types.composite import CompositeInfo, register_composite
 from sqlalchemy import insert
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from benchmarks import subjects
-from service.storage import journal, records
+from service.storage import journal
+from service.storage.groups import one_statement
 from service.storage.tables import assignments, events
 from tests.conftest import migrate_now
 from tests.support.postgres import Postgres
@@ -32,40 +34,57 @@ REPETITIONS = 7
 RESULT = Path(__file__).parent / "results" / "drivers.json"
 Row = tuple[object, ...]
 WriteGroup = Callable[[list[Row]], Awaitable[None]]
-_NAMES = [name for name, _ in records.DRAWN]
-_DRAW = journal.DRAW
+_NAMES = list(assignments.columns.keys())
+_DRAW = one_statement((journal.DRAW,))
 
 
 def rows(first: int) -> list[Row]:
     """So many draws."""
     return [
-        (1, draw, 1 << 60, draw, draw % 10, f"user-{draw}", "track", 1, 10**15, None, None, f"key-{draw}", True)
+        (
+            1,
+            draw,
+            1 << 60,
+            draw,
+            draw % 10,
+            f"user-{draw}",
+            "track",
+            1,
+            10**15,
+            None,
+            None,
+            "pending",
+            None,
+            True,
+            None,
+            None,
+            f"key-{draw}",
+        )
         for draw in range(first, first + GROUP)
     ]
 
 
 async def with_asyncpg(url: str) -> WriteGroup:
-    """Arrays, one statement for both tables."""
+    """An array of rows, one statement for both tables."""
     connection = await asyncpg.connect(url)
 
     async def write(drawn: list[Row]) -> None:
-        await connection.execute("BEGIN")
-        await connection.execute(_DRAW.postgres, *zip(*drawn, strict=True))
-        await connection.execute("COMMIT")
+        await connection.fetch(_DRAW, drawn)
 
     return write
 
 
 async def with_psycopg(url: str) -> WriteGroup:
-    """The same statement; psycopg sends arrays, too."""
+    """The same statement; psycopg sends arrays of rows, too."""
     connection = await psycopg.AsyncConnection.connect(url, autocommit=True)
-    statement = _DRAW.postgres
-    for place in range(len(_NAMES), 0, -1):
-        statement = statement.replace(f"${place}::", "%s::")
+    info = await CompositeInfo.fetch(connection, "assignments_row")
+    if info is None:
+        raise RuntimeError("The database was not migrated.")
+    register_composite(info, connection)
+    statement, row_type = _DRAW.replace("$1::", "%s::"), info.python_type
 
     async def write(drawn: list[Row]) -> None:
-        async with connection.transaction():
-            await connection.execute(statement, [list(column) for column in zip(*drawn, strict=True)], prepare=True)
+        await connection.execute(statement, [[row_type(*row) for row in drawn]], prepare=True)
 
     return write
 
@@ -76,7 +95,6 @@ async def with_sqlalchemy(url: str) -> WriteGroup:
 
     async def write(drawn: list[Row]) -> None:
         named = [dict(zip(_NAMES, row, strict=True)) for row in drawn]
-        assigned = [row | {"status": "pending", "due_at": row["expires_at"]} for row in named]
         told = [
             {
                 "experiment_id": row["experiment_id"],
@@ -94,7 +112,7 @@ async def with_sqlalchemy(url: str) -> WriteGroup:
         ]
         async with engine.begin() as connection:
             await connection.execute(insert(events), told)
-            await connection.execute(insert(assignments), assigned)
+            await connection.execute(insert(assignments), named)
 
     return write
 

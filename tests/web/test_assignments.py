@@ -154,14 +154,28 @@ def test_an_ask_is_idempotent(wire: Wire, experiment: str) -> None:
 
 
 def test_a_batch_is_idempotent(wire: Wire, experiment: str) -> None:
-    """The whole first answer comes back, and nothing more is drawn."""
+    """The whole first answer comes back, whatever became of its draws and arms since, and nothing more is drawn."""
     path = f"/v1/experiments/{experiment}/assignments/batch"
     first = wire.send("POST", path, {"count": 5}, idempotency_key="batch")
     wire.tell(experiment, first.body["assignments"][0]["id"], 1)
+    for arm in {one["arm"] for one in first.body["assignments"]}:
+        wire.send("PATCH", f"/v1/experiments/{experiment}/arms/{arm}", {"value": "later"})
     again = wire.send("POST", path, {"count": 5}, idempotency_key="batch")
     assert (again.status, again.body, again.headers["idempotency-replayed"]) == (201, first.body, "true")
     assert wire.send("POST", path, {"count": 6}, idempotency_key="batch").body["code"] == "idempotency_key_reused"
     assert wire.ask(experiment)["draw"] == 6
+
+
+def test_a_sticky_batch_is_idempotent(wire: Wire, key: str) -> None:
+    """Units that had an assignment before come back as they were at the first time."""
+    wire.create(key, arms=arms(2), sticky=True)
+    known = wire.ask(key, "u1")
+    path, units = f"/v1/experiments/{key}/assignments/batch", {"units": ["u1", "u2", "u2"]}
+    first = wire.send("POST", path, units, idempotency_key="batch")
+    wire.tell(key, known["id"], 1)
+    again = wire.send("POST", path, units, idempotency_key="batch")
+    assert [one["reason"] for one in first.body["assignments"]][::2] == ["sticky", "sticky"]
+    assert (again.body, again.headers["idempotency-replayed"]) == (first.body, "true")
 
 
 def test_keys_of_two_experiments_are_two_keys(wire: Wire, experiment: str, key: str) -> None:
