@@ -39,6 +39,11 @@ class Wanted:
     due_by: int | None = None
     """The assignments that the sweep has to look at by this time, DUE_AT_ONCE at most."""
 
+    def is_nothing(self) -> bool:
+        """True if there is nothing to look up."""
+        asked = self.draws or self.units or self.ask_keys or self.observation_ids or self.reply_keys
+        return not asked and self.due_by is None
+
 
 class NotLookedUp(Exception):  # noqa: N818 - no error: the same is decided again, under the lock
     """A decision turned out to depend on something that was not looked up."""
@@ -83,11 +88,15 @@ async def load(group: Reads, experiment_id: int, *, since: int = -1) -> tuple[Pr
 async def look_up(group: Reads, wanted: dict[int, Wanted], *, under_lock: bool) -> dict[int, Found]:
     """Everything the group asked for, with one statement per kind of question, whatever the number of experiments."""
     found = {experiment_id: Found() for experiment_id in wanted}
+    nothing = True
     for experiment_id, want in wanted.items():
         if under_lock:
             want.ask_keys |= want.new_keys
         else:
             found[experiment_id].unchecked_keys = want.new_keys
+        nothing = nothing and want.is_nothing()
+    if nothing:
+        return found
 
     async def ask(query: Query, asked: list[tuple[Any, ...]], keep: Callable[[Found, Any], None]) -> None:
         if asked:

@@ -6,8 +6,8 @@ asyncpg is used directly here, because on this path SQLAlchemy's share of the wo
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import asyncpg
@@ -50,12 +50,17 @@ def connecting(engine: AsyncEngine) -> Callable[[], Awaitable[asyncpg.Connection
     return lambda: asyncpg.connect(**arguments, timeout=10)
 
 
-@contextmanager
-def _named_failures() -> Iterator[None]:
-    try:
-        yield
-    except AWAY as lost:
-        raise DatabaseUnavailable("The database does not answer.") from lost
+class _named_failures:  # noqa: N801 - reads as the statement it is used as
+    """Turns the driver's words for "the database is away" into ours. A class, because a generator costs more than it does."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _kind: object, failure: BaseException | None, _trace: object) -> None:
+        if isinstance(failure, AWAY):
+            raise DatabaseUnavailable("The database does not answer.") from failure
 
 
 class PostgresGroup:
@@ -82,7 +87,8 @@ class PostgresGroup:
         """The guard stands before the first stage; False if it does not hold."""
         if not await self._run(stages[0], guard):
             return False
-        await self.write(stages[1:])
+        if len(stages) > 1:
+            await self.write(stages[1:])
         return True
 
     async def _run(self, stage: Stage, guard: Guard | None = None) -> bool:
@@ -126,17 +132,27 @@ class PostgresGroups:
 
     async def write_if(self, guard: Guard, stages: Sequence[Stage]) -> bool:
         """A single statement is a transaction by itself: it travels once, commit and all."""
-        async with self._connected() as connection:
+        connection, self._connection = self._connection or await self._connect(), None
+        try:
             await self._renew_plans(connection)
-            group = PostgresGroup(connection)
-            try:
-                if len(stages) == 1:
+            done = await self._write_if(connection, guard, stages)
+        except BaseException:
+            connection.terminate()
+            raise
+        self._connection = connection
+        return done
+
+    @staticmethod
+    async def _write_if(connection: asyncpg.Connection[Any], guard: Guard, stages: Sequence[Stage]) -> bool:
+        group = PostgresGroup(connection)
+        try:
+            if len(stages) == 1:
+                return await group.write_if(guard, stages)
+            with _named_failures():
+                async with connection.transaction():
                     return await group.write_if(guard, stages)
-                with _named_failures():
-                    async with connection.transaction():
-                        return await group.write_if(guard, stages)
-            except _OUTRUN:
-                return False
+        except _OUTRUN:
+            return False
 
     async def _renew_plans(self, connection: asyncpg.Connection[Any]) -> None:
         """A plan that was right for an empty table may be wrong for a full one, so none is kept for long."""
