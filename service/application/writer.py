@@ -28,7 +28,7 @@ from service.storage.journal import NotLookedUp, Wanted
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from service.domain import Changes
+    from service.domain import Changes, Progress
     from service.storage.database import Database
     from service.storage.groups import Reads
 
@@ -161,11 +161,11 @@ class Writer:
     async def _answer(self, requests: list[_Waiting[Any]]) -> None:
         """Serve the group in one transaction; after a lost connection find out whether it took effect, else try again."""
         for attempt in range(1, _ATTEMPTS + 1):
-            alive = [waiting for waiting in requests if not waiting.answer.done()]
+            requests[:] = [waiting for waiting in requests if not waiting.answer.done()]
             decided = _Decided()
             began = time.perf_counter()
             try:
-                await self._commit(alive, decided)
+                await self._commit(requests, decided)
             except _Faulty as faulty:
                 # A defect of ours in one request: it fails alone, the others are served anew from what is stored.
                 self._ledgers.clear()
@@ -176,7 +176,7 @@ class Writer:
                 self._ledgers.clear()
                 if not await self._took_effect(decided.changed):
                     if attempt == _ATTEMPTS:
-                        for waiting in alive:
+                        for waiting in requests:
                             _fail(waiting, lost)
                         return None
                     await asyncio.sleep(_RETRY_SECONDS * attempt)
@@ -211,7 +211,8 @@ class Writer:
                 self._ledgers.pop(key, None)
         async with groups.group() as group:
             locked = await journal.lock(group, list(keys))
-            current = {key: await self._refreshed(group, key, *found) for key, found in locked.items()}
+            current = {key: await self._refreshed(group, progress) for key, progress in locked.items()}
+            self._let_join(requests, keys)
             await self._decide(group, requests, current, decided, under_lock=True)
             if decided.changed:
                 await group.write(journal.stages_of(decided.changed))
@@ -249,19 +250,29 @@ class Writer:
         ledger = self._ledgers.get(key)
         if ledger is None:
             found = await journal.find(self._database.groups, [key])
-            return await self._refreshed(self._database.groups, key, *found[key]) if found else None
+            return await self._refreshed(self._database.groups, found[key]) if found else None
         return self._keep(key, ledger)
 
-    async def _refreshed(self, source: Reads, key: str, experiment_id: int, version: int) -> Ledger:
-        """The ledger of an experiment, brought up to its version."""
+    async def _refreshed(self, source: Reads, progress: Progress) -> Ledger:
+        """The ledger of an experiment, brought up to what is stored."""
+        key, experiment_id = progress.experiment.key, progress.experiment.id
         ledger = self._ledgers.get(key)
         if ledger is None:
             metrics.ledger_read(known=False)
-            ledger = Ledger(*await journal.load(source, experiment_id))
-        elif ledger.version != version:
+            ledger = Ledger(progress, await journal.arms_since(source, experiment_id))
+        elif ledger.version != progress.version:
             metrics.ledger_read(known=True)
-            ledger.refresh(*await journal.load(source, experiment_id, since=ledger.version))
+            ledger.refresh(progress, await journal.arms_since(source, experiment_id, ledger.version))
         return self._keep(key, ledger)
+
+    def _let_join(self, requests: list[_Waiting[Any]], keys: set[str]) -> None:
+        """Whoever came for the same experiments while we waited for the lock is served with us: turns are dear."""
+        weight = sum(waiting.command.weight for waiting in requests)
+        while self._queue and self._queue[0].key in keys and len(requests) < _LARGEST_GROUP:
+            weight += self._queue[0].command.weight
+            if weight > _LARGEST_WEIGHT:
+                break
+            requests.append(self._queue.popleft())
 
     def _keep(self, key: str, ledger: Ledger) -> Ledger:
         self._ledgers.pop(key, None)

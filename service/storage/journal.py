@@ -67,22 +67,19 @@ class Found:
         self.assignments[assignment.draw] = assignment
 
 
-async def lock(group: Group, keys: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Lock these experiments, in one order for all callers; (id, version) of those that exist."""
-    found = await group.rows(_LOCK, keys)
-    return {row["key"]: (row["id"], row["version"]) for row in found}
+async def lock(group: Group, keys: Sequence[str]) -> dict[str, Progress]:
+    """Lock these experiments, in one order for all callers; those that exist, as they are under the lock."""
+    return {row["key"]: records.progress_from(row) for row in await group.rows(_LOCK, keys)}
 
 
-async def find(group: Reads, keys: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """(id, version) of those experiments that exist, without a lock."""
-    return {row["key"]: (row["id"], row["version"]) for row in await group.rows(_FIND, keys)}
+async def find(group: Reads, keys: Sequence[str]) -> dict[str, Progress]:
+    """Those of the experiments that exist, without a lock."""
+    return {row["key"]: records.progress_from(row) for row in await group.rows(_FIND, keys)}
 
 
-async def load(group: Reads, experiment_id: int, *, since: int = -1) -> tuple[Progress, list[ArmRecord]]:
-    """An experiment with the arms that changed after sequence number `since` (all by default)."""
-    row = (await group.rows(_EXPERIMENT, [experiment_id]))[0]
-    changed = await group.rows(_ARMS_SINCE, [experiment_id], [since])
-    return records.progress_from(row), [records.arm_from(arm) for arm in changed]
+async def arms_since(group: Reads, experiment_id: int, version: int = -1) -> list[ArmRecord]:
+    """The arms of an experiment that changed after this version (all by default)."""
+    return [records.arm_from(arm) for arm in await group.rows(_ARMS_SINCE, [experiment_id], [version])]
 
 
 async def look_up(group: Reads, wanted: dict[int, Wanted], *, under_lock: bool) -> dict[int, Found]:
@@ -210,12 +207,9 @@ async def is_written(group: Reads, changes: Changes) -> bool:
     return bool(rows) and records.reply_from(rows[0]) == reply
 
 
-_FIND = query_by(experiments, ["text"], "t.key = w.a", columns=("id", "key", "version"))
+_FIND = query_by(experiments, ["text"], "t.key = w.a")
 _VERSIONS = query_by(experiments, ["bigint"], "t.id = w.a", columns=("id", "version"))
-_LOCK = query_by(
-    experiments, ["text"], "t.key = w.a", columns=("id", "key", "version"), tail="ORDER BY t.id", locking="FOR NO KEY UPDATE OF t"
-)
-_EXPERIMENT = query_by(experiments, ["bigint"], "t.id = w.a")
+_LOCK = query_by(experiments, ["text"], "t.key = w.a", tail="ORDER BY t.id", locking="FOR NO KEY UPDATE OF t")
 _ARMS_SINCE = query_by(arms, ["bigint", "bigint"], "t.experiment_id = w.a AND t.changed > w.b", tail="ORDER BY t.position")
 _BY_DRAW = query_by(
     assignments,
