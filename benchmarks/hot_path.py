@@ -28,6 +28,7 @@ from tests.support.server import Server
 
 Cell = Callable[[float], dict[str, float]]
 HOT = "/v1/experiments/hot-"
+NUMERIC = {"after_seconds": 86_400, "reward": 0}
 RESULTS = Path(__file__).parent / "results"
 # (what, numerator, denominator, wanted): a ratio of requests per second within one repetition.
 RATIOS = (
@@ -39,6 +40,7 @@ RATIOS = (
     ("two workers against one", "ask, 2 workers", "ask", 0.7),
     ("SQLite against PostgreSQL", "ask, SQLite", "ask", 0.7),
     ("asks with a numeric expiry against those without", "ask, numeric expiry", "ask", None),
+    ("the same with 10,000 arms", "ask, numeric expiry, 10,000 arms", "ask, 10,000 arms", None),
     ("the mixed loop against asks alone", "loop", "ask", None),
     ("recommendation 304 against an empty FastAPI route", "304", "empty FastAPI route", 0.5),
 )
@@ -165,7 +167,8 @@ def headline(bench: Bench) -> dict[str, Cell]:
     """The cells that the targets are about."""
     one, two = bench.service(), bench.service(workers=2)
     many = bench.service(experiments=100)
-    expiring = bench.service(expiry={"after_seconds": 86_400, "reward": 0})
+    expiring = bench.service(expiry=NUMERIC)
+    large, large_expiring = bench.service(arms=10_000), bench.service(arms=10_000, expiry=NUMERIC)
     embedded = bench.service(on=None)
     naive = bench.stack.enter_context(subjects.naive(bench.postgres))
     framework = bench.application("benchmarks.floors:framework")
@@ -184,6 +187,8 @@ def headline(bench: Bench) -> dict[str, Cell]:
         "ask, 2 workers": bench.asks(two),
         "ask, SQLite": bench.asks(embedded),
         "ask, numeric expiry": bench.asks(expiring),
+        "ask, 10,000 arms": bench.asks(large),
+        "ask, numeric expiry, 10,000 arms": bench.asks(large_expiring),
         "tell": bench.tells(one),
         "loop": bench.loop(one),
         "ask, 1 connection": bench.asks(one, connections=1),

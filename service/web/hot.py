@@ -114,14 +114,18 @@ class HotProtocol(OneWriteProtocol):
         """The group is through: answer, or let a task do what takes longer."""
         failure = done.exception()
         result = None if failure else done.result()
-        if isinstance(result, Told):
-            self._write(cycle, request, 200, assignment_view(result.experiment, result.arm, result.assignment))
-        elif isinstance(result, Answer) and not result.replayed:
-            self._write(cycle, request, 201 if result.created else 200, answer_view(result))
-        else:
-            task = self.loop.create_task(self._answer_at_leisure(cycle, request, result, failure))
-            task.add_done_callback(self.tasks.discard)
-            self.tasks.add(task)
+        try:
+            if isinstance(result, Told):
+                self._write(cycle, request, 200, assignment_view(result.experiment, result.arm, result.assignment))
+                return
+            if isinstance(result, Answer) and not result.replayed:
+                self._write(cycle, request, 201 if result.created else 200, answer_view(result))
+                return
+        except Exception as trouble:  # noqa: BLE001 - nobody is left waiting: it becomes a problem below
+            result, failure = None, trouble
+        task = self.loop.create_task(self._answer_at_leisure(cycle, request, result, failure))
+        task.add_done_callback(self.tasks.discard)
+        self.tasks.add(task)
 
     async def _answer_at_leisure(
         self, cycle: RequestResponseCycle, request: _Request, result: Answer | None, failure: BaseException | None
