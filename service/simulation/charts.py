@@ -22,6 +22,7 @@ _TICKS = [1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001]
 
 # By the beginning of a title, the longer ones first: colour, dash, width.
 _STYLES: dict[str, tuple[str, list[int], float]] = {
+    "Simple Tracking (s": ("#08519c", _DASHED, _THICK),
     "Simple Tracking": ("#08519c", _WHOLE, _THICK),
     "Almost Tracking (realised)": ("#31a354", _DASHED, _THICK),
     "Almost Tracking": ("#31a354", _WHOLE, _THICK),

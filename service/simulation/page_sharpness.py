@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from service.simulation.page_text import table
 from service.simulation.studies.sharpness import ALMOST, SIMPLE
 
 _SHOWN = ("best baseline", "sr", "cr_a", "ts_tc", "uniform")
@@ -46,11 +47,6 @@ def sharpness_section(summary: dict[str, Any]) -> str:
     return "\n".join(parts)
 
 
-def _rows(head: list[str], rows: list[list[str]]) -> str:
-    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(f"| {' | '.join(row)} |" for row in rows)]
-    return "\n".join(lines) + "\n"
-
-
 def _cell(row: dict[str, Any]) -> str:
     return f"{row['ratio']:.2f} ({row['better']} : {row['worse']} of {row['of']})"
 
@@ -62,7 +58,7 @@ def _ratio_table(summary: dict[str, Any], base: str, policies: tuple[str, ...]) 
     rows = [
         [group, *(_cell(found[group, policy]) if (group, policy) in found else "none" for policy in policies)] for group in groups
     ]
-    return _rows(head, rows)
+    return table(head, rows)
 
 
 def _baseline_table(summary: dict[str, Any]) -> str:
@@ -71,7 +67,7 @@ def _baseline_table(summary: dict[str, Any]) -> str:
     rows = [
         [policy, *(_cell(found[policy, name]) if (policy, name) in found else "none" for name in _SHOWN)] for policy in policies
     ]
-    return _rows(["policy", *_SHOWN], rows)
+    return table(["policy", *_SHOWN], rows)
 
 
 def _starved_table(summary: dict[str, Any]) -> str:
@@ -81,4 +77,4 @@ def _starved_table(summary: dict[str, Any]) -> str:
     policies = list(dict.fromkeys(row["policy"] for row in summary["starved"]))
     worst = sorted(found.items(), key=lambda item: -item[1][policies[-1]])[:10]
     rows = [[label, *(f"{shares[policy]:.3f}" for policy in policies)] for label, shares in worst]
-    return _rows(["environment", *policies], rows)
+    return table(["environment", *policies], rows)

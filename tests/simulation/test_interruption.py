@@ -30,7 +30,8 @@ def parts(folder: Path) -> int:
 def interrupted(folder: Path) -> tuple[int, str]:
     """Start the study with two workers, press Ctrl-C after some blocks: the exit code and what it said."""
     command = [sys.executable, "-c", PROGRAM, *STUDY, "--jobs", "2", "--out", str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True) as process:
+    pipe, both = subprocess.PIPE, subprocess.STDOUT
+    with subprocess.Popen(command, stdout=pipe, stderr=both, text=True, start_new_session=True) as process:
         patience = time.monotonic() + 120.0
         while parts(folder) < 3 and process.poll() is None and time.monotonic() < patience:
             time.sleep(0.01)
