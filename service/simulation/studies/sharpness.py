@@ -34,7 +34,7 @@ LAST_LEVEL = 0.001
 SIMPLE = tuple("simple_tracking" + (f":s={s:g}" if s != 1.0 else "") for s in (1.0, 1.25, 1.5, 1.75, 2.0))
 ALMOST = tuple("almost_tracking" + (f":s={s:g}" if s != 1.0 else "") for s in (1.0, 1.5, 2.0))
 STARVED_SHARPNESS = ("simple_tracking", "simple_tracking:s=1.5", "simple_tracking:s=2")
-SEARCH_RUNS = 2000
+SEARCH_RUNS = 1000
 _MANY_ARMS = 100
 _LONG = "5"
 _STEPS = 80

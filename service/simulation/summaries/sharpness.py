@@ -36,6 +36,7 @@ def summarise(results: Sequence[Result]) -> dict[str, Any]:
         "levels": _LEVEL_NAMES,
         "against_one": _against_one(counts, arms),
         "against_baselines": _against_baselines(counts, arms),
+        "almost_against_simple": _almost_against_simple(counts, arms),
         "starved": [
             {
                 "environment": r.cell.environment.label,
@@ -73,6 +74,11 @@ def group_of(label: str, arms: int) -> str:
     return f"random, {label.split(maxsplit=1)[0]}, K = {arms}"
 
 
+def rewards_of(label: str) -> str:
+    """The group of all environments with such rewards."""
+    return "binary rewards" if label.startswith("bernoulli") else "gaussian rewards"
+
+
 def _level_of(counts: Table, label: str, draws: int) -> str:
     """The name of the error level whose budget this is."""
     budgets = [other for name, other in counts if name == label]
@@ -94,10 +100,10 @@ def _compare(pairs: Sequence[tuple[tuple[int, int], tuple[int, int]]]) -> dict[s
 
 
 def grouped(counts: Table, arms: dict[str, int]) -> dict[str, list[tuple[str, int]]]:
-    """The (environment, draws) of every group: by kind of environment, by level of error, and all."""
+    """The (environment, draws) of every group: all, by kind of rewards, of environment, and by level of error."""
     groups: dict[str, list[tuple[str, int]]] = {}
     for label, draws in counts:
-        names = ("all", group_of(label, arms[label]), f"error {_level_of(counts, label, draws)}")
+        names = ("all", rewards_of(label), group_of(label, arms[label]), f"error {_level_of(counts, label, draws)}")
         for name in names:
             groups.setdefault(name, []).append((label, draws))
     return groups
@@ -128,6 +134,18 @@ def _against_baselines(counts: Table, arms: dict[str, int]) -> list[dict[str, An
                 ]
                 if pairs:
                     rows.append({"policy": name, "group": group, "baseline": baseline, **_compare(pairs)})
+    return rows
+
+
+def _almost_against_simple(counts: Table, arms: dict[str, int]) -> list[dict[str, Any]]:
+    """Almost Tracking against Simple Tracking with the same sharpness."""
+    rows = []
+    for name in ALMOST:
+        other = name.replace("almost", "simple")
+        for group, places in grouped(counts, arms).items():
+            pairs = [(counts[p][name], counts[p][other]) for p in places if name in counts[p] and other in counts[p]]
+            if pairs:
+                rows.append({"policy": name, "group": group, **_compare(pairs)})
     return rows
 
 
