@@ -56,7 +56,9 @@ def style_of(title: str) -> tuple[str, list[int], float]:
 def styled(titles: Sequence[str], columns: int | None = None) -> Row:
     """The encodings that give every policy its line, with one legend for all three."""
     looks = [style_of(title) for title in titles]
-    legend: Row = {"title": None} if columns is None else {"title": None, "orient": "bottom", "columns": columns}
+    legend: Row = {"title": None, "symbolType": "stroke"}
+    if columns is not None:
+        legend |= {"orient": "bottom", "columns": columns}
     shared: Row = {"field": "policy", "type": "nominal", "legend": legend}
     return {
         "color": {**shared, "scale": {"domain": list(titles), "range": [look[0] for look in looks]}},

@@ -61,14 +61,14 @@ def _almost_table(summary: dict[str, Any]) -> str:
     found = {(row["group"], row["policy"]): row for row in summary["almost_against_simple"]}
     rows = [
         [group, *(_cell(found[group, policy]) if (group, policy) in found else "none" for policy in ALMOST)]
-        for group in sorted({group for group, _ in found})
+        for group in dict.fromkeys(group for group, _ in found)
     ]
     return table(["group", "s = 1", "s = 1.5", "s = 2"], rows)
 
 
 def _ratio_table(summary: dict[str, Any], base: str, policies: tuple[str, ...]) -> str:
     found = {(row["group"], row["policy"]): row for row in summary["against_one"]}
-    groups = sorted({group for group, policy in found if policy.startswith(base)})
+    groups = dict.fromkeys(group for group, policy in found if policy.startswith(base))
     head = [base.replace("_", " "), *(policy.split(":")[1] for policy in policies)]
     rows = [
         [group, *(_cell(found[group, policy]) if (group, policy) in found else "none" for policy in policies)] for group in groups

@@ -103,10 +103,27 @@ def grouped(counts: Table, arms: dict[str, int]) -> dict[str, list[tuple[str, in
     """The (environment, draws) of every group: all, by kind of rewards, of environment, and by level of error."""
     groups: dict[str, list[tuple[str, int]]] = {}
     for label, draws in counts:
-        names = ("all", rewards_of(label), group_of(label, arms[label]), f"error {_level_of(counts, label, draws)}")
+        names = (
+            "all",
+            rewards_of(label),
+            group_of(label, arms[label]),
+            f"error {100 * float(_level_of(counts, label, draws)):g}%",
+        )
         for name in names:
             groups.setdefault(name, []).append((label, draws))
-    return groups
+    return dict(sorted(groups.items(), key=lambda item: _place_of(item[0])))
+
+
+def _place_of(group: str) -> tuple[int, float, str]:
+    """Where a group stands in tables and figures: from the whole to the parts, by error and by number of arms."""
+    kinds = ("all", "gaussian", "binary", "error", "paper", "real", "random, gaussian", "random, bernoulli")
+    kind = next(place for place, start in enumerate(kinds) if group.startswith(start))
+    number = 0.0
+    if kinds[kind] == "error":
+        number = -float(group.split()[1].rstrip("%"))
+    elif "K =" in group:
+        number = float(group.rpartition(" ")[2])
+    return kind, number, group
 
 
 def _against_one(counts: Table, arms: dict[str, int]) -> list[dict[str, Any]]:
