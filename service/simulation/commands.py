@@ -180,10 +180,14 @@ def plan(
 
 def _show_plan(answers: list[Answer], error: float, out: Path) -> None:
     """The plan on the screen."""
+    from service.simulation.planning import can_be_sure  # noqa: PLC0415 - loads the simulator
+
     table = Table("policy", f"draws until the error is {error:g}", "surely (95%)", "runs")
     for answer in answers:
         longest = f"more than {answer.result.cell.budget:,}"
-        draws, surely = (f"{n:,}" if n else longest for n in (answer.draws, answer.surely))
+        draws = f"{answer.draws:,}" if answer.draws else longest
+        unsure = longest if can_be_sure(answer.result.runs, error) else "too few runs to tell"
+        surely = f"{answer.surely:,}" if answer.surely else unsure
         table.add_row(answer.policy, draws, surely, str(answer.result.runs))
     console = Console()
     console.print(table)

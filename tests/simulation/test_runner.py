@@ -53,6 +53,15 @@ def test_an_interrupted_study_goes_on(tmp_path: Path) -> None:
     assert len(journal.read_text().splitlines()) == len(lines)
 
 
+@pytest.mark.parametrize("text", ["not json\n", '{"other": 1}\n', "[]\n"])
+def test_a_foreign_journal_is_refused(tmp_path: Path, text: str) -> None:
+    """With a sentence, and left as it is."""
+    (tmp_path / NAME).write_text(text)
+    with pytest.raises(InvalidValue, match="does not hold the parts of a study"):
+        session(tmp_path)
+    assert (tmp_path / NAME).read_text() == text
+
+
 def test_checkpoints_end_at_the_budget() -> None:
     """Evenly spaced, without doubles."""
     assert cell(ENVIRONMENT, "sr", 100, 4).checkpoints == (25, 50, 75, 100)
