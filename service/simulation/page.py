@@ -22,7 +22,9 @@ This page is written by `bestarm reproduce page` from the result files in `docs/
 there. Rewards are Gaussian with unit variance unless said otherwise. PoE is the probability of a wrong recommendation, with
 Wilson's 95% interval. A rate is H · log(1/PoE) / T; the published ones are integers of errors only with four times the H that
 the paper defines ("paper's convention"), so both are printed. Verdicts: **reproduced** (the counts or intervals agree), **not
-reproduced**, and **not pinned down by the paper** (it leaves open what the number depends on).
+reproduced**, and **not pinned down by the paper** (it leaves open what the number depends on). Further pages: [sharper weights in
+practice](reproduction-sharpness.md), [binary rewards and ties](reproduction-ties.md), [the simulator: equality, speed,
+memory](reproduction-simulator.md).
 """
 _ABOUT_COUNTS = """Published PoE = exp(-rate · T / 348). Fisher's exact test, Holm's correction at 1% over the lines with any
 error. The paper leaves open DSR's first epoch, Almost Tracking's test of sufficiency (both readings are shown) and how TS-TC
