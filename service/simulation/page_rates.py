@@ -18,7 +18,8 @@ Simple Tracking errs in 20, 5 and 1%.
 """
 _ABOUT_SR = "The limit is for T to infinity; at PoE near 0.05 the constant still counts.\n"
 _ABOUT_LEVELS = """The worst rates again at budgets of four lengths, from the runs of the sharpness study ({runs:,} runs, a
-quarter of them on instance 5). Budgets of the ten instances: {budgets}.
+quarter of them on instance 5). At 0.1% a handful of errors decides, so read the intervals there, not the order. Budgets of the
+ten instances: {budgets}.
 """
 _ABOUT_RATIOS = """Ours over published, {measure}: {ratios}. {remark}
 """
