@@ -1,5 +1,5 @@
 # Offline simulation: the paper's experiments, the proof that the fast kernels equal the production policies, the speed.
-.PHONY: reproduce reproduction-page equality-study bench-sim
+.PHONY: reproduce reproduction-page equality-study bench-sim bench-sim-memory
 
 REPRODUCTION := docs/reproduction
 SIM_JOBS ?= -1
@@ -16,3 +16,6 @@ equality-study: $(EVERYTHING) ## Compare 1,000 runs of the compiled policies wit
 
 bench-sim: $(EVERYTHING) ## Measure the simulator's speed as ratios in one run.
 	$(BIN)/python benchmarks/simulation_speed.py --out benchmarks/results/simulation_speed.json
+
+bench-sim-memory: $(EVERYTHING) ## Measure a study's memory with few and with many runs and draws.
+	$(BIN)/python benchmarks/simulation_memory.py --out benchmarks/results/simulation_memory.json

@@ -36,7 +36,10 @@ class Journal:
         whole = text[: text.rfind("\n") + 1]
         if whole != text:
             self._path.write_text(whole)
-        return {part["block"]: tuple(part["errors"]) for part in map(json.loads, whole.splitlines())}
+        try:
+            return {part["block"]: tuple(part["errors"]) for part in map(json.loads, whole.splitlines())}
+        except (ValueError, KeyError, TypeError):
+            raise InvalidValue("/out", f"{self._path} does not hold the parts of a study; move it away.") from None
 
     def find(self, block: Block) -> Counts | None:
         """The block's counts if it was played before."""

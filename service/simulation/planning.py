@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 POLICIES = ("simple_tracking", "almost_tracking", "uniform")
 _POINTS = 60
-_PILOT_RUNS = 100
-_FEWEST_RUNS = 50
+_PILOT_RUNS = 60
+_FEWEST_RUNS = 120
 _MOST_EXTENSIONS = 4
 _MOST_DRAWS = 2_000_000
 _MOST_PAIRS = 500_000_000
@@ -79,7 +79,7 @@ def _answer(session: Session, environment: Environment, policy: str, wanted: flo
     horizon = max(4 * environment.arms, round(3.0 * variance * h1(environment.means) * math.log(1.0 / wanted)))
     horizon = min(horizon, _MOST_DRAWS)
     while True:
-        pilot = _play(session, environment, policy, horizon, min(_PILOT_RUNS, _affordable(environment, horizon, session.runs)))
+        pilot = _play(session, environment, policy, horizon, min(session.runs, _PILOT_RUNS))
         reached = _reached(pilot, wanted / 2.0)
         if reached is not None or horizon >= _MOST_DRAWS:
             break
@@ -88,10 +88,15 @@ def _answer(session: Session, environment: Environment, policy: str, wanted: flo
     for _ in range(_MOST_EXTENSIONS):
         result = _play(session, environment, policy, horizon, _affordable(environment, horizon, session.runs))
         surely = _reached(result, wanted, sure=True)
-        if surely is not None or horizon >= _MOST_DRAWS:
+        if surely is not None or horizon >= _MOST_DRAWS or not can_be_sure(result.runs, wanted):
             break
         horizon = min(round(1.5 * horizon), _MOST_DRAWS)
     return Answer(policy, _reached(result, wanted), surely, result)
+
+
+def can_be_sure(runs: int, wanted: float) -> bool:
+    """Could so many runs without any error show that the error is as small as wanted?"""
+    return wilson(0, runs).high <= wanted
 
 
 def _affordable(environment: Environment, horizon: int, runs: int) -> int:

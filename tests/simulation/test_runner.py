@@ -53,20 +53,13 @@ def test_an_interrupted_study_goes_on(tmp_path: Path) -> None:
     assert len(journal.read_text().splitlines()) == len(lines)
 
 
-def test_ctrl_c_keeps_what_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An interruption after two blocks leaves two blocks."""
-    played: list[object] = []
-
-    def interrupted(block: object) -> object:
-        if len(played) == 2:
-            raise KeyboardInterrupt
-        played.append(block)
-        return play_block(block)  # type: ignore[arg-type]
-
-    monkeypatch.setattr("service.simulation.runner.play_block", interrupted)
-    with pytest.raises(KeyboardInterrupt), session(tmp_path) as stopped:
-        stopped.play(CELLS, "stopped")
-    assert len((tmp_path / NAME).read_text().splitlines()) == 2
+@pytest.mark.parametrize("text", ["not json\n", '{"other": 1}\n', "[]\n"])
+def test_a_foreign_journal_is_refused(tmp_path: Path, text: str) -> None:
+    """With a sentence, and left as it is."""
+    (tmp_path / NAME).write_text(text)
+    with pytest.raises(InvalidValue, match="does not hold the parts of a study"):
+        session(tmp_path)
+    assert (tmp_path / NAME).read_text() == text
 
 
 def test_checkpoints_end_at_the_budget() -> None:

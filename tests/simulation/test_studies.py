@@ -33,7 +33,7 @@ def test_short_studies_end_in_a_page(tmp_path: Path) -> None:
     text = (tmp_path / "page.md").read_text()
     assert "T = 1,000" in text
     assert "CR-A (theta0 = 0.2" in text
-    assert "sr, simple_tracking, almost_tracking err less than cr_a, cr_c" in text
+    assert "SR, Simple Tracking, Almost Tracking err less than CR-A, CR-C" in text
 
 
 def test_the_horizon_is_the_first_multiple_of_100_with_the_wanted_error(tmp_path: Path) -> None:

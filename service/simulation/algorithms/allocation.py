@@ -1,10 +1,13 @@
-"""The H1 weights compiled: whole in K^2/4 divisions, after a single arm moved in K.
+"""The H1 weights compiled: whole in K^2/4 divisions, after a single arm moved in 2K.
 
-With A_i = sum_{j != i} 1 / (d_i + d_j)^2 the cost is D_i = d_i^2 A_i, and every term of A_i is at most the one against a
-best arm, 1 / d_i^2. So adding and taking away terms loses at most a few units in the last place of A_i each time, and
-refreshing after REFRESH moves keeps the weights within 1e-12 of service/policy/weights.py (1e-11 is allowed). Means are
-at most 1e6 in magnitude (environments.py sees to it) and gaps at least one unit in the last place, so no product here
-over- or underflows.
+With B_i = sum_j 1 / (d_i + d_j)^2, the pair with itself included, the cost is D_i = d_i^2 B_i - 1/4, and every term of B_i is
+at most the one against a best arm, 1 / d_i^2. So adding and taking away terms loses at most a few units in the last place
+of B_i each time, and refreshing after REFRESH moves keeps the weights within 1e-12 of service/policy/weights.py (1e-11 is
+allowed). Means are at most 1e6 in magnitude (environments.py sees to it) and gaps at least one unit in the last place, so
+no product here over- or underflows.
+
+D_i grows with d_i (each of its ratios d_i / (d_i + d_j) does), so the smallest cost, which the best arms take, is that of
+the arm with the smallest gap: nobody needs to look for it among all.
 """
 
 from __future__ import annotations
@@ -14,9 +17,12 @@ import math
 import numpy as np
 
 from service.policy.base import Floats, Ints
-from service.simulation.algorithms.compiled import compiled
+from service.simulation.algorithms.compiled import compiled, inlined
 
 REFRESH = 512
+
+# The pair of an arm with itself, which does not belong into its cost.
+_ITSELF = 0.25
 
 # Sharpness below 3 is raised by products.
 _MOST_QUARTERS = 12
@@ -43,81 +49,93 @@ def total_of(values: Floats) -> float:
 
 @compiled
 def fill_sums(gaps: Floats, sums: Floats) -> None:
-    """All A_i, four rows at a time, so that one division serves four terms.
-
-    A best arm's own gap counts as 1 here: its sum is not used, and 0 would spoil its neighbours' in the group.
-    """
+    """All B_i, four columns at a time, so that one division serves four terms. Of the best arms they have no meaning."""
     arms = len(gaps)
-    for i in range(0, arms, 4):
-        a, b = gaps[i], gaps[min(i + 1, arms - 1)]
-        c, d = gaps[min(i + 2, arms - 1)], gaps[min(i + 3, arms - 1)]
-        a, b = a if a > 0.0 else 1.0, b if b > 0.0 else 1.0
-        c, d = c if c > 0.0 else 1.0, d if d > 0.0 else 1.0
-        row_a = row_b = row_c = row_d = 0.0
-        for j in range(arms):
-            to_a, to_b, to_c, to_d = a + gaps[j], b + gaps[j], c + gaps[j], d + gaps[j]
+    for i in range(arms):
+        sums[i] = 0.0
+    whole = arms - arms % 4
+    for j in range(0, whole, 4):
+        a, b, c, d = gaps[j], gaps[j + 1], gaps[j + 2], gaps[j + 3]
+        for i in range(arms):
+            to_a, to_b, to_c, to_d = gaps[i] + a, gaps[i] + b, gaps[i] + c, gaps[i] + d
             left, right = to_a * to_b, to_c * to_d
             inverse = 1.0 / (left * right)
             of_left, of_right = inverse * right, inverse * left
-            row_a += (of_left * to_b) * (of_left * to_b)
-            row_b += (of_left * to_a) * (of_left * to_a)
-            row_c += (of_right * to_d) * (of_right * to_d)
-            row_d += (of_right * to_c) * (of_right * to_c)
-        sums[i] = row_a - 0.25 / (a * a)
-        if i + 1 < arms:
-            sums[i + 1] = row_b - 0.25 / (b * b)
-        if i + 2 < arms:
-            sums[i + 2] = row_c - 0.25 / (c * c)
-        if i + 3 < arms:
-            sums[i + 3] = row_d - 0.25 / (d * d)
+            both_left, both_right = to_a * to_a + to_b * to_b, to_c * to_c + to_d * to_d
+            sums[i] += both_left * (of_left * of_left) + both_right * (of_right * of_right)
+    for j in range(whole, arms):
+        for i in range(arms):
+            ratio = 1.0 / (gaps[i] + gaps[j])
+            sums[i] += ratio * ratio
 
 
-@compiled
-def compute(means: Floats, gaps: Floats, sums: Floats, weights: Floats, bests: Ints) -> tuple[float, int]:
-    """Everything anew from the means; returns the largest of them and how many arms have it, listed in `bests`.
+@inlined
+def nearest(gaps: Floats) -> int:
+    """The arm with the smallest positive gap; -1 if all are tied."""
+    place, least = -1, np.inf
+    for i in range(len(gaps)):
+        if 0.0 < gaps[i] < least:
+            place, least = i, gaps[i]
+    return place
 
-    Weights are not normalised, 1/D. For the best arms, whose gap is 0, sums and weights have no meaning yet.
+
+@inlined
+def measure(means: Floats, gaps: Floats, squares: Floats, sums: Floats, weights: Floats, bests: Ints) -> tuple[int, float]:
+    """Everything anew from the means: how many arms are best (listed in `bests`), and the total of the others' weights.
+
+    Weights are not normalised, 1/D, and 0 for the best arms: their `squares`, gap^2 of the others, are infinite.
     """
     top = largest(means)
     size = 0
     for i in range(len(means)):
         gaps[i] = top - means[i]
+        squares[i] = gaps[i] * gaps[i]
         if gaps[i] == 0.0:
             bests[size] = i
             size += 1
     fill_sums(gaps, sums)
+    for k in range(size):
+        squares[bests[k]], sums[bests[k]] = np.inf, 1.0
+    total = 0.0
     for i in range(len(means)):
-        weights[i] = 1.0 / (gaps[i] * gaps[i] * sums[i])
-    return top, size
+        weights[i] = 1.0 / (squares[i] * sums[i] - _ITSELF)
+        total += weights[i]
+    return size, total
 
 
-@compiled
-def move(gaps: Floats, sums: Floats, weights: Floats, arm: int, new: float) -> None:
-    """Arm `arm`, not a best one before or after, now has the gap `new`."""
+@inlined
+def move(gaps: Floats, squares: Floats, sums: Floats, weights: Floats, arm: int, new: float) -> float:
+    """Arm `arm`, not a best one before or after, now has the gap `new`; returns the new total of the weights."""
     old = gaps[arm]
-    closer = old - new
-    own = 0.0
+    closer, own, total = old - new, 0.0, 0.0
     for i in range(len(gaps)):
         before, after = gaps[i] + old, gaps[i] + new
         inverse = 1.0 / (before * after)
         moved = sums[i] + closer * (before + after) * inverse * inverse
+        weight = 1.0 / (squares[i] * moved - _ITSELF)
         sums[i] = moved
-        weights[i] = 1.0 / (gaps[i] * gaps[i] * moved)
+        weights[i] = weight
+        total += weight
         own += (before * inverse) * (before * inverse)
-    itself = 1.0 / (old + new)
-    gaps[arm] = new
-    sums[arm] = own - itself * itself
-    weights[arm] = 1.0 / (new * new * sums[arm])
+    between = 1.0 / (old + new)
+    gaps[arm], squares[arm] = new, new * new
+    sums[arm] = own - between * between + _ITSELF / squares[arm]
+    itself = 1.0 / (squares[arm] * sums[arm] - _ITSELF)
+    total += itself - weights[arm]
+    weights[arm] = itself
+    return float(total)
 
 
 @compiled
-def sharpen(weights: Floats, sharpness: float, out: Floats) -> None:
-    """weights^sharpness; multiples of a quarter below 3 by roots and products, many times faster than a power."""
+def sharpen(weights: Floats, sharpness: float, out: Floats) -> float:
+    """weights^sharpness and their total; multiples of a quarter below 3 by roots and products, many times faster than a power."""
+    total = 0.0
     quarters = int(4.0 * sharpness + 0.5)
     if 4.0 * sharpness != quarters or quarters >= _MOST_QUARTERS:
         for i in range(len(weights)):
             out[i] = weights[i] ** sharpness
-        return
+            total += out[i]
+        return total
     once, twice = quarters >= 4, quarters >= 8  # noqa: PLR2004 - four quarters are the weight itself
     half, quarter = quarters % 4 >= 2, quarters % 2 == 1  # noqa: PLR2004 - two quarters are its root
     for i in range(len(weights)):
@@ -125,17 +143,20 @@ def sharpen(weights: Floats, sharpness: float, out: Floats) -> None:
         power = root if half else 1.0
         power *= math.sqrt(root) if quarter else 1.0
         power *= weights[i] if once else 1.0
-        out[i] = power * (weights[i] if twice else 1.0)
+        power *= weights[i] if twice else 1.0
+        out[i] = power
+        total += power
+    return total
 
 
-@compiled
-def finish(weights: Floats, bests: Ints, size: int) -> None:
-    """Give the best arms the largest weight of the others; all the same if all are tied."""
+@inlined
+def give_share(weights: Floats, bests: Ints, size: int, runner_up: int, total: float) -> float:
+    """Give the best arms the weight of the nearest other arm, 1 if there is none; returns the total of all."""
+    share = weights[runner_up] if runner_up >= 0 else 1.0
     for k in range(size):
-        weights[bests[k]] = 0.0
-    share = largest(weights) if size < len(weights) else 1.0
-    for k in range(size):
+        total += share - weights[bests[k]]
         weights[bests[k]] = share
+    return total
 
 
 @compiled
@@ -152,11 +173,11 @@ def targets_from_means(means: Floats, sharpness: float) -> Floats:
             count += 1
     if count == 0:
         return targets
-    gaps, sums, weights, bests = np.empty(count), np.empty(count), np.empty(count), np.empty(count, np.int64)
-    _, size = compute(known[:count], gaps, sums, weights, bests)
-    finish(weights, bests, size)
-    sharpen(weights, sharpness, weights)
-    each = count / arms / total_of(weights)
+    gaps, squares, sums, weights = np.empty(count), np.empty(count), np.empty(count), np.empty(count)
+    bests = np.empty(count, np.int64)
+    size, total = measure(known[:count], gaps, squares, sums, weights, bests)
+    give_share(weights, bests, size, nearest(gaps), total)
+    each = count / arms / sharpen(weights, sharpness, weights)
     place = 0
     for i in range(arms):
         if not np.isnan(means[i]):

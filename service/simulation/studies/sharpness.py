@@ -1,9 +1,9 @@
 """Beyond the paper: weights D^(-s) with s from 1 (the paper's, the only one with a proof) to 2, against every baseline.
 
 For every environment the budgets are those at which Simple Tracking with s = 1 errs in 20, 5 and 1% of the runs, and,
-continuing the fall of log(PoE) from 5 to 1%, in 0.1%. The budgets come from a first set of runs; all policies are then
-judged on fresh ones. Where 200 arms, or the length of instance 5, would take hours, there are fewer runs (and instance 5
-stops at 5%).
+continuing the fall of log(PoE) from 5 to 1%, in 0.1%. The budgets come from a first set of runs, at most SEARCH_RUNS, so
+that asking for more later goes on with the same cells; all policies are then judged on fresh ones. Where 200 arms, or the
+length of instance 5, would take hours, there are fewer runs.
 
 An arm is starved if it has less than a tenth of an equal share of the draws; counted is how often that happens to the
 best one.
@@ -34,6 +34,7 @@ LAST_LEVEL = 0.001
 SIMPLE = tuple("simple_tracking" + (f":s={s:g}" if s != 1.0 else "") for s in (1.0, 1.25, 1.5, 1.75, 2.0))
 ALMOST = tuple("almost_tracking" + (f":s={s:g}" if s != 1.0 else "") for s in (1.0, 1.5, 2.0))
 STARVED_SHARPNESS = ("simple_tracking", "simple_tracking:s=1.5", "simple_tracking:s=2")
+SEARCH_RUNS = 1000
 _MANY_ARMS = 100
 _LONG = "5"
 _STEPS = 80
@@ -52,21 +53,20 @@ def runs_for(environment: Environment, runs: int) -> int:
 
 def find_budgets(session: Session, environment: Environment) -> tuple[int, ...]:
     """The draws at which Simple Tracking (s = 1) reaches the levels of error."""
-    levels = LEVELS[:2] if environment.label == _LONG else LEVELS
     horizon = 8 * h1(environment.means) * (0.25 if environment.kind == "bernoulli" else 1.0)
+    runs = runs_for(environment, min(session.runs, SEARCH_RUNS))
     while True:
         step = max(1, round(max(horizon, 2.0 * _STEPS) / _STEPS))
         points = tuple(step * k + environment.arms for k in range(1, _STEPS + 1))
         cell = Cell(environment, "simple_tracking", points[-1], points)
-        result = session.play_one(cell, f"budgets of {environment.label}", runs_for(environment, session.runs))
-        found = [_first_below(result, level) for level in levels]
+        result = session.play_one(cell, f"budgets of {environment.label}", runs)
+        found = [_first_below(result, level) for level in LEVELS]
         if None not in found:
             break
         horizon *= 1.7
     budgets = [draws for draws in found if draws is not None]
-    if len(budgets) == len(LEVELS):
-        per_nat = (budgets[2] - budgets[1]) / math.log(LEVELS[1] / LEVELS[2])
-        budgets.append(round(budgets[2] + per_nat * math.log(LEVELS[2] / LAST_LEVEL)))
+    per_nat = (budgets[2] - budgets[1]) / math.log(LEVELS[1] / LEVELS[2])
+    budgets.append(round(budgets[2] + per_nat * math.log(LEVELS[2] / LAST_LEVEL)))
     least = 2 * environment.arms
     return tuple(sorted({max(least, draws) for draws in budgets}))
 

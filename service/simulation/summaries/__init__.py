@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from service.simulation.reports import write_tables
-from service.simulation.summaries import claims, curves, published, rates, sharpness
+from service.simulation.summaries import claims, curves, published, rates, sharpness, sharpness_figures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,7 @@ def write_summary(study: str, folder: Path, results: Sequence[Result], settings:
         summary |= published.summarise(results)
     elif study == "sharpness":
         summary |= sharpness.summarise(results)
-        sharpness.draw_figures(folder, summary)
+        sharpness_figures.draw_figures(folder, results, summary)
     else:
         summary |= curves.summarise(results)
         summary["claims"] = claims.judge(study, results)

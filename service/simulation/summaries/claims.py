@@ -1,14 +1,15 @@
 """What the paper says of the figures that it shows without numbers, as comparisons of error counts.
 
 "Errs less" holds if every comparison goes that way and Fisher's exact test parts the two counts at 1%; it fails if one
-goes the other way as clearly. "Comparable" is taken to mean that neither error is more than a quarter larger than the
-other.
+goes the other way; it is undecided if they all go that way and one not clearly. "Comparable" is taken to mean that
+neither error is more than a quarter larger than the other.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from service.simulation.algorithms.catalogue import contender
 from service.simulation.metrics import two_sample_p
 
 if TYPE_CHECKING:
@@ -39,21 +40,30 @@ def judge(study: str, results: Sequence[Result]) -> list[dict[str, Any]]:
     return verdicts
 
 
+def _title(policy: str) -> str:
+    return contender(policy).title
+
+
+def _titles(policies: Sequence[str]) -> str:
+    return ", ".join(_title(policy) for policy in policies)
+
+
 def _errs_less(label: str, found: dict[str, tuple[int, int]], better: Sequence[str], worse: Sequence[str]) -> dict[str, Any]:
     """Each of `better` errs less than each of `worse`."""
-    text = f"{', '.join(better)} err less than {', '.join(worse)}"
+    text = f"{_titles(better)} err less than {_titles(worse)}"
     against, unclear = [], []
     for low in better:
         for high in worse:
             if low not in found or high not in found:
-                unclear.append(f"{low} / {high} not played")
+                unclear.append(f"{_title(low)} or {_title(high)} not played")
                 continue
             (a, n), (b, m) = found[low], found[high]
-            clear = two_sample_p(a, n, b, m) < _CLEAR
-            if not clear:
-                unclear.append(f"{low} {a / n:.4f} / {high} {b / m:.4f}")
-            elif a / n > b / m:
-                against.append(f"{low} {a / n:.4f} / {high} {b / m:.4f}")
+            p = two_sample_p(a, n, b, m)
+            said = f"{_title(low)} {a / n:.4f}, {_title(high)} {b / m:.4f} (p = {p:.2g})"
+            if a / n >= b / m:
+                against.append(said)
+            elif p >= _CLEAR:
+                unclear.append(said)
     verdict = "not reproduced" if against else "undecided" if unclear else "reproduced"
     return {"instance": label, "claim": text, "verdict": verdict, "exceptions": against or unclear}
 
@@ -67,6 +77,6 @@ def _comparable(label: str, found: dict[str, tuple[int, int]]) -> dict[str, Any]
                 (a, n), (b, m) = found[ours], found[other]
                 ratio = ((a + 0.5) / n) / ((b + 0.5) / m)
                 if not 1.0 / _COMPARABLE <= ratio <= _COMPARABLE:
-                    apart.append(f"{ours} {a / n:.4f} / {other} {b / m:.4f}")
-    text = f"{', '.join(_REJECTS)} are comparable to {', '.join(_OURS)}"
+                    apart.append(f"{_title(ours)} {a / n:.4f}, {_title(other)} {b / m:.4f}")
+    text = f"{_titles(_REJECTS)} are comparable to {_titles(_OURS)}"
     return {"instance": label, "claim": text, "verdict": "not reproduced" if apart else "reproduced", "exceptions": apart}

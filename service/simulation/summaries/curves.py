@@ -38,12 +38,14 @@ def summarise(results: Sequence[Result]) -> dict[str, Any]:
 def draw_each(folder: Path, results: Sequence[Result]) -> None:
     """A figure for every environment."""
     for label, group in by_instance(results).items():
-        title = f"{label.replace('_', ' ')}, {group[0].cell.environment.arms} arms, {group[0].runs} runs"
+        named = f"instance {label}" if label.isdigit() else label.replace("_", " ")
+        title = f"{named}, {group[0].cell.environment.arms} arms, {group[0].runs:,} runs"
         write_curves(folder, group, label, title)
 
 
 def draw_grid(folder: Path, results: Sequence[Result], name: str, title: str) -> None:
-    """One figure with a small panel for every environment."""
+    """One figure with a small panel for every environment and one legend for all."""
+    titles = list(dict.fromkeys(contender(r.cell.policy).title for r in results))
     panels = []
     for label, group in by_instance(results).items():
         rows: list[dict[str, Any]] = [
@@ -52,5 +54,8 @@ def draw_grid(folder: Path, results: Sequence[Result], name: str, title: str) ->
             for draws, errors in zip(r.cell.checkpoints, r.errors, strict=True)
             if errors > 0
         ]
-        panels.append({**charts.error_curves(rows, f"instance {label}"), "width": 260, "height": 180})
-    charts.draw({"title": title, "columns": 3, "concat": panels}, folder / name)
+        panel = charts.error_curves(rows, f"instance {label}", titles, columns=7)
+        panel["encoding"]["y"]["scale"] = {"type": "log", "domain": [0.005, 1.0]}
+        panel["encoding"]["x"]["axis"]["tickCount"] = 3
+        panels.append({**panel, "width": 190, "height": 170})
+    charts.draw({"title": title, "columns": 5, "concat": panels}, folder / name)

@@ -9,15 +9,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from service.simulation import charts
 from service.simulation.environments import INSTANCES, REAL_WORLD
 from service.simulation.metrics import two_sample_p
 from service.simulation.studies.lineup import BASELINES
 from service.simulation.studies.sharpness import ALMOST, LAST_LEVEL, LEVELS, SIMPLE
+from service.simulation.summaries.levels import by_level
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from service.simulation.session import Result
 
@@ -28,14 +27,16 @@ Table = dict[tuple[str, int], dict[str, tuple[int, int]]]
 
 def summarise(results: Sequence[Result]) -> dict[str, Any]:
     """Ratios and wins by group, the standing against baselines, and starvation."""
-    counts = _counts(results)
+    counts = counts_of(results)
     environments = list(dict.fromkeys(label for label, _ in counts))
     arms = {r.cell.environment.label: r.cell.environment.arms for r in results}
     return {
+        "by_level": by_level(counts, _LEVEL_NAMES),
         "environments": {label: [draws for name, draws in counts if name == label] for label in environments},
         "levels": _LEVEL_NAMES,
         "against_one": _against_one(counts, arms),
         "against_baselines": _against_baselines(counts, arms),
+        "almost_against_simple": _almost_against_simple(counts, arms),
         "starved": [
             {
                 "environment": r.cell.environment.label,
@@ -54,7 +55,7 @@ def summarise(results: Sequence[Result]) -> dict[str, Any]:
     }
 
 
-def _counts(results: Sequence[Result]) -> Table:
+def counts_of(results: Sequence[Result]) -> Table:
     """(errors, runs) of every policy, by environment and draws."""
     found: Table = {}
     for r in results:
@@ -73,28 +74,56 @@ def group_of(label: str, arms: int) -> str:
     return f"random, {label.split(maxsplit=1)[0]}, K = {arms}"
 
 
+def rewards_of(label: str) -> str:
+    """The group of all environments with such rewards."""
+    return "binary rewards" if label.startswith("bernoulli") else "gaussian rewards"
+
+
 def _level_of(counts: Table, label: str, draws: int) -> str:
     """The name of the error level whose budget this is."""
     budgets = [other for name, other in counts if name == label]
     return _LEVEL_NAMES[min(budgets.index(draws), len(_LEVEL_NAMES) - 1)]
 
 
+def ratio_of(first: tuple[int, int], second: tuple[int, int]) -> float:
+    """The ratio of two error shares, with half an error added to both."""
+    (a, n), (b, m) = first, second
+    return (a + 0.5) / (n + 1) / ((b + 0.5) / (m + 1))
+
+
 def _compare(pairs: Sequence[tuple[tuple[int, int], tuple[int, int]]]) -> dict[str, Any]:
     """Geometric mean ratio of the first to the second, and how often it is significantly better or worse."""
-    logs = [math.log((a + 0.5) / (n + 1)) - math.log((b + 0.5) / (m + 1)) for (a, n), (b, m) in pairs]
+    logs = [math.log(ratio_of(*pair)) for pair in pairs]
     better = sum(x < 0 and two_sample_p(*a, *b) < _DIFFERENT for x, (a, b) in zip(logs, pairs, strict=True))
     worse = sum(x > 0 and two_sample_p(*a, *b) < _DIFFERENT for x, (a, b) in zip(logs, pairs, strict=True))
     return {"ratio": math.exp(sum(logs) / len(logs)), "better": better, "worse": worse, "of": len(pairs)}
 
 
-def _grouped(counts: Table, arms: dict[str, int]) -> dict[str, list[tuple[str, int]]]:
-    """The (environment, draws) of every group: by kind of environment, by level of error, and all."""
+def grouped(counts: Table, arms: dict[str, int]) -> dict[str, list[tuple[str, int]]]:
+    """The (environment, draws) of every group: all, by kind of rewards, of environment, and by level of error."""
     groups: dict[str, list[tuple[str, int]]] = {}
     for label, draws in counts:
-        names = ("all", group_of(label, arms[label]), f"error {_level_of(counts, label, draws)}")
+        names = (
+            "all",
+            rewards_of(label),
+            group_of(label, arms[label]),
+            f"error {100 * float(_level_of(counts, label, draws)):g}%",
+        )
         for name in names:
             groups.setdefault(name, []).append((label, draws))
-    return groups
+    return dict(sorted(groups.items(), key=lambda item: _place_of(item[0])))
+
+
+def _place_of(group: str) -> tuple[int, float, str]:
+    """Where a group stands in tables and figures: from the whole to the parts, by error and by number of arms."""
+    kinds = ("all", "gaussian", "binary", "error", "paper", "real", "random, gaussian", "random, bernoulli")
+    kind = next(place for place, start in enumerate(kinds) if group.startswith(start))
+    number = 0.0
+    if kinds[kind] == "error":
+        number = -float(group.split()[1].rstrip("%"))
+    elif "K =" in group:
+        number = float(group.rpartition(" ")[2])
+    return kind, number, group
 
 
 def _against_one(counts: Table, arms: dict[str, int]) -> list[dict[str, Any]]:
@@ -102,7 +131,7 @@ def _against_one(counts: Table, arms: dict[str, int]) -> list[dict[str, Any]]:
     rows = []
     for base, *sharper in (SIMPLE, ALMOST):
         for name in sharper:
-            for group, places in _grouped(counts, arms).items():
+            for group, places in grouped(counts, arms).items():
                 pairs = [(counts[p][name], counts[p][base]) for p in places if name in counts[p] and base in counts[p]]
                 if pairs:
                     rows.append({"policy": name, "group": group, **_compare(pairs)})
@@ -113,7 +142,7 @@ def _against_baselines(counts: Table, arms: dict[str, int]) -> list[dict[str, An
     """Every tracking variant against each baseline, and against the best of them in hindsight."""
     rows = []
     for name in (*SIMPLE, *ALMOST):
-        for group, places in _grouped(counts, arms).items():
+        for group, places in grouped(counts, arms).items():
             for baseline in (*BASELINES, "best baseline"):
                 pairs = [
                     (counts[p][name], other)
@@ -125,33 +154,21 @@ def _against_baselines(counts: Table, arms: dict[str, int]) -> list[dict[str, An
     return rows
 
 
+def _almost_against_simple(counts: Table, arms: dict[str, int]) -> list[dict[str, Any]]:
+    """Almost Tracking against Simple Tracking with the same sharpness."""
+    rows = []
+    for name in ALMOST:
+        other = name.replace("almost", "simple")
+        for group, places in grouped(counts, arms).items():
+            pairs = [(counts[p][name], counts[p][other]) for p in places if name in counts[p] and other in counts[p]]
+            if pairs:
+                rows.append({"policy": name, "group": group, **_compare(pairs)})
+    return rows
+
+
 def _baseline(found: dict[str, tuple[int, int]], name: str) -> tuple[int, int] | None:
     """One baseline's count, or the lowest of all."""
     if name != "best baseline":
         return found.get(name)
     present = [found[policy] for policy in BASELINES if policy in found]
     return min(present, key=lambda pair: pair[0] / pair[1]) if present else None
-
-
-def draw_figures(folder: Path, summary: dict[str, Any]) -> None:
-    """The ratio of errors to s = 1 over the sharpness, a line a group."""
-    rows = []
-    for row in summary["against_one"]:
-        name, _, sharpness = row["policy"].partition(":s=")
-        if name == "simple_tracking":
-            rows.append({"group": row["group"], "s": float(sharpness), "ratio": row["ratio"]})
-    groups = list(dict.fromkeys(row["group"] for row in rows))
-    rows += [{"group": group, "s": 1.0, "ratio": 1.0} for group in groups]
-    spec = {
-        "title": "Simple Tracking: errors relative to s = 1",
-        "width": 460,
-        "height": 320,
-        "data": {"values": rows},
-        "mark": {"type": "line", "point": True},
-        "encoding": {
-            "x": {"field": "s", "type": "quantitative", "scale": {"domain": [1, 2]}, "title": "sharpness s"},
-            "y": {"field": "ratio", "type": "quantitative", "scale": {"type": "log"}, "title": "ratio of errors"},
-            "color": {"field": "group", "type": "nominal", "title": None},
-        },
-    }
-    charts.draw(spec, folder / "ratios")

@@ -15,13 +15,15 @@ from service.simulation.algorithms import allocation
 def incremental(means: Floats, moves: list[tuple[int, float]]) -> Floats:
     """The weights after moving arms one by one below the best."""
     arms = len(means)
-    gaps, sums, weights, bests = np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms, np.int64)
-    top, size = allocation.compute(means, gaps, sums, weights, bests)
+    gaps, squares, sums, weights = np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms)
+    bests = np.zeros(arms, np.int64)
+    size, total = allocation.measure(means, gaps, squares, sums, weights, bests)
+    top = means.max()
     for arm, mean in moves:
         means[arm] = mean
-        allocation.move(gaps, sums, weights, arm, top - mean)
-    allocation.finish(weights, bests, size)
-    normalised: Floats = weights / weights.sum()
+        total = allocation.move(gaps, squares, sums, weights, arm, top - mean)
+    total = allocation.give_share(weights, bests, size, allocation.nearest(gaps), total)
+    normalised: Floats = weights / total
     return normalised
 
 
