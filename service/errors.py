@@ -127,3 +127,7 @@ class DatabaseUnavailable(BestArmError):  # noqa: N818 - see NotFound
 
 class DatabaseNotMigrated(BestArmError):  # noqa: N818 - see NotFound
     """The database is not at the newest migration."""
+
+
+class WriteRefused(Exception):  # noqa: N818 - a defect of ours in one of several requests, told apart by serving them singly
+    """The database refused to write some row of a group. Nothing of the group was written."""

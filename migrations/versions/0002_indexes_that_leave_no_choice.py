@@ -2,6 +2,8 @@
 
 Two unique indexes began with the experiment, as the primary keys do, so PostgreSQL could find rows by either. On a table that was
 small when the statement was planned it sometimes took the wrong one, and read a whole experiment to find one row.
+
+Asks and tells wait while the new indexes are built: some seconds for every million assignments.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ import structlog
 
 from service.application import metrics
 from service.application.ledger import Ledger
-from service.errors import BestArmError, DatabaseUnavailable, ExperimentNotFound, Overloaded
+from service.errors import BestArmError, DatabaseUnavailable, ExperimentNotFound, Overloaded, WriteRefused
 from service.storage import journal
 from service.storage.journal import NotLookedUp, Wanted
 
@@ -127,6 +127,7 @@ class Writer:
             raise Overloaded("Too many requests are waiting; try again in a moment.")
         answer: asyncio.Future[Result] = self._loop.create_future()
         self._queue.append(_Waiting(key, command, answer))
+        self._idle.clear()
         self._arrival.set()
         return answer
 
@@ -136,15 +137,23 @@ class Writer:
                 self._idle.set()
                 self._arrival.clear()
                 await self._arrival.wait()
-                self._idle.clear()
             group = self._next_group()
-            try:
-                await self._answer(group)
-            except Exception as unexpected:
-                log.exception("a group failed", requests=len(group))
-                self._ledgers.clear()
-                for waiting in group:
-                    _fail(waiting, unexpected)
+            if not await self._served(group):
+                for waiting in group:  # so that one request that cannot be written harms no other
+                    await self._served([waiting])
+
+    async def _served(self, group: list[_Waiting[Any]]) -> bool:
+        """Answer them all, be it with a failure; False if the database refused to write one of several."""
+        try:
+            await self._answer(group)
+        except Exception as unexpected:
+            self._ledgers.clear()
+            if isinstance(unexpected, WriteRefused) and len(group) > 1:
+                return False
+            log.exception("a group failed", requests=len(group))
+            for waiting in group:
+                _fail(waiting, unexpected)
+        return True
 
     def _next_group(self) -> list[_Waiting[Any]]:
         queue = self._queue
@@ -192,7 +201,7 @@ class Writer:
 
     async def _took_effect(self, changed: list[Changes]) -> bool:
         """Look for the group's own rows on a new connection."""
-        return bool(changed) and await journal.is_written(self._database.groups, changed[0])
+        return bool(changed) and await journal.is_written(self._database.groups, changed)
 
     async def _commit(self, requests: list[_Waiting[Any]], decided: _Decided) -> None:
         """Decide from memory and write if nobody was faster; where somebody was, or lately has been, take the lock first."""
@@ -206,8 +215,9 @@ class Writer:
                     return
                 self._expect_others(keys)
             except NotLookedUp:
-                decided.changed = []
-            for key in keys:  # what was decided in memory never happened
+                pass
+            decided.changed = []  # what was decided in memory never happened
+            for key in keys:
                 self._ledgers.pop(key, None)
         async with groups.group() as group:
             locked = await journal.lock(group, list(keys))

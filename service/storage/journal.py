@@ -191,20 +191,30 @@ async def write_if(groups: Groups, guard: Guard, changed: Sequence[Changes]) -> 
     return {row["id"]: row["version"] for row in found} == dict(guard)
 
 
-async def is_written(group: Reads, changes: Changes) -> bool:
-    """Did this group's transaction commit? It is atomic, so one of its rows answers for all."""
-    e = changes.progress.experiment.id
-    if changes.drawn:
-        drawn = changes.drawn[0]
-        rows = await group.rows(_BY_DRAW, [e], [drawn.draw])
-        return bool(rows) and rows[0]["token"] == drawn.token
-    if changes.events:
-        event = changes.events[0]
-        rows = await group.rows(_EVENT, [e], [event.sequence])
-        return bool(rows) and records.event_from(rows[0]) == event
-    reply = changes.replies[0]  # a request that changed nothing but is to be answered alike again
-    rows = await group.rows(_REPLIES, [e], [reply.route], [reply.key])
-    return bool(rows) and records.reply_from(rows[0]) == reply
+async def is_written(group: Reads, changed: Sequence[Changes]) -> bool:
+    """Did this group's transaction commit?
+
+    It is atomic, so a draw answers for all of it: its token is this group's alone. Without a draw all its events and replies
+    must be there, equal. If another worker wrote them, they are no less durable.
+    """
+    for one in changed:
+        if one.drawn:
+            rows = await group.rows(_BY_DRAW, [one.progress.experiment.id], [one.drawn[0].draw])
+            return bool(rows) and rows[0]["token"] == one.drawn[0].token
+    for one in changed:
+        e = one.progress.experiment.id
+        stored = await group.rows(_EVENT, [e] * len(one.events), [event.sequence for event in one.events]) if one.events else []
+        if sorted((records.event_from(row) for row in stored), key=_sequence_of) != sorted(one.events, key=_sequence_of):
+            return False
+        for reply in one.replies:
+            rows = await group.rows(_REPLIES, [e], [reply.route], [reply.key])
+            if not rows or records.reply_from(rows[0]) != reply:
+                return False
+    return True
+
+
+def _sequence_of(event: Event) -> int:
+    return event.sequence
 
 
 _FIND = query_by(experiments, ["text"], "t.key = w.a")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import asyncpg
 
-from service.errors import DatabaseUnavailable
+from service.errors import DatabaseUnavailable, WriteRefused
 from service.storage.groups import one_statement
 
 if TYPE_CHECKING:
@@ -28,11 +28,13 @@ AWAY = (
     asyncpg.exceptions.OperatorInterventionError,
     asyncpg.exceptions.InsufficientResourcesError,
     asyncpg.InternalClientError,  # the server said goodbye while the connection was idle, and the driver lost count
+    asyncpg.exceptions.DeadlockDetectedError,  # rolled back for sure, like the next one: it is tried again
+    asyncpg.exceptions.SerializationError,
     asyncpg.exceptions.InvalidCachedStatementError,  # a migration changed a table under us: a new connection knows it
 )
 
 # Another worker wrote the same row a moment before.
-_OUTRUN = (asyncpg.UniqueViolationError, asyncpg.DeadlockDetectedError)
+_OUTRUN = (asyncpg.UniqueViolationError,)
 # The statements are few and always the same, each finds its rows by a key, and planning one anew costs more than running it. The
 # plans are made anew when twice as many groups were served, at the latest after so many groups or seconds.
 _PLANNED_FOR_GROUPS = 1_024
@@ -59,8 +61,12 @@ class _named_failures:  # noqa: N801 - reads as the statement it is used as
         return None
 
     def __exit__(self, _kind: object, failure: BaseException | None, _trace: object) -> None:
-        if isinstance(failure, AWAY):
+        if failure is None or isinstance(failure, _OUTRUN):
+            return
+        if isinstance(failure, AWAY) and not isinstance(failure, ValueError):  # which is a value that the driver cannot send
             raise DatabaseUnavailable("The database does not answer.") from failure
+        if isinstance(failure, (asyncpg.PostgresError, ValueError)):
+            raise WriteRefused from failure
 
 
 class PostgresGroup:

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from service.errors import DatabaseUnavailable
+from service.errors import DatabaseUnavailable, WriteRefused
 
 if TYPE_CHECKING:
     from service.storage.groups import Column, Guard, Query, Stage
@@ -56,6 +56,8 @@ class SqliteGroups:
                 return work(self._open())
             except sqlite3.OperationalError as trouble:
                 raise DatabaseUnavailable("The database does not answer.") from trouble
+            except (sqlite3.Error, ValueError, OverflowError) as refused:  # a value that no column can hold
+                raise WriteRefused from refused
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, guarded)
 

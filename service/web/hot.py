@@ -22,7 +22,7 @@ from service.web.metrics import count_request
 from service.web.one_write import OneWriteProtocol
 from service.web.problems import problem_for, problem_of_ours
 from service.web.request_id import name_request
-from service.web.views import AssignmentView, answer_view, assignment_view, encode
+from service.web.views import answer_view, assignment_view, encode
 
 if TYPE_CHECKING:
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
@@ -115,11 +115,8 @@ class HotProtocol(OneWriteProtocol):
         failure = done.exception()
         result = None if failure else done.result()
         try:
-            if isinstance(result, Told):
-                self._write(cycle, request, 200, assignment_view(result.experiment, result.arm, result.assignment))
-                return
-            if isinstance(result, Answer) and not result.replayed:
-                self._write(cycle, request, 201 if result.created else 200, answer_view(result))
+            if isinstance(result, Told | Answer) and not self.flow.write_paused and not _is_replayed(result):
+                self._write(cycle, request, result)
                 return
         except Exception as trouble:  # noqa: BLE001 - nobody is left waiting: it becomes a problem below
             result, failure = None, trouble
@@ -128,14 +125,16 @@ class HotProtocol(OneWriteProtocol):
         self.tasks.add(task)
 
     async def _answer_at_leisure(
-        self, cycle: RequestResponseCycle, request: _Request, result: Answer | None, failure: BaseException | None
+        self, cycle: RequestResponseCycle, request: _Request, result: Told | Answer | None, failure: BaseException | None
     ) -> None:
-        """A repeated answer, whose first form must be looked up, or a problem."""
+        """A repeated answer, whose first form must be looked up, an answer to a client that reads slowly, or a problem."""
         name_request(request.name)
         try:
             if result is not None:
-                first = await as_first_given(self.app.state.context, result)
-                self._write(cycle, request, 201, answer_view(first), b"idempotency-replayed: true\r\n")
+                if isinstance(result, Answer) and result.replayed:
+                    result = await as_first_given(self.app.state.context, result)
+                await self.flow.drain()
+                self._write(cycle, request, result)
                 return
         except Exception as trouble:  # noqa: BLE001 - whatever it is, the caller gets a problem and the log the rest
             failure = trouble
@@ -147,14 +146,16 @@ class HotProtocol(OneWriteProtocol):
         count_request("POST", request.route, problem.status_code, perf_counter() - request.began)
         await problem(cycle.scope, cycle.receive, cycle.send)  # type: ignore[arg-type]
 
-    def _write(
-        self, cycle: RequestResponseCycle, request: _Request, status: int, view: AssignmentView, extra: bytes = b""
-    ) -> None:
+    def _write(self, cycle: RequestResponseCycle, request: _Request, result: Told | Answer) -> None:
         """The whole answer at once, and the connection is free for the next request."""
+        if isinstance(result, Told):
+            status, content = 200, encode(assignment_view(result.experiment, result.arm, result.assignment))
+        else:
+            status, content = 201 if result.created else 200, encode(answer_view(result))
         count_request("POST", request.route, status, perf_counter() - request.began)
-        if cycle.disconnected:
+        if cycle.disconnected or self.transport.is_closing():
             return
-        content = encode(view)
+        extra = b"idempotency-replayed: true\r\n" if _is_replayed(result) else b""
         head = [_STATUS[status]]
         for name, value in cycle.default_headers:
             head += [name, b": ", value, b"\r\n"]
@@ -170,6 +171,10 @@ class HotProtocol(OneWriteProtocol):
         if not cycle.keep_alive:
             self.transport.close()
         self.on_response_complete()
+
+
+def _is_replayed(result: Told | Answer) -> bool:
+    return isinstance(result, Answer) and result.replayed
 
 
 def _read(cycle: RequestResponseCycle) -> _Request | None:

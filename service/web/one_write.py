@@ -43,7 +43,7 @@ class _OneWrite:
 
     def _flush(self) -> None:
         held, self._held = self._held, None
-        if held is not None:
+        if held is not None and not self._transport.is_closing():
             self._transport.write(held)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever a transport has

@@ -42,6 +42,14 @@ def test_texts_are_refused_however_they_are_written(value: object, escaped: bool
         assert parse_json(body, "application/json") == value
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le"])
+@pytest.mark.parametrize("text", ["a\\u0000b", "a\x00b", "a\\ud800b", "a\ud800b"])
+def test_no_encoding_gets_past_the_checks(text: str, encoding: str) -> None:
+    """JSON may come in other encodings than UTF-8; what it says counts."""
+    with pytest.raises(BadRequest):
+        parse_json(f'{{"units":["{text}"]}}'.encode(encoding, "surrogatepass"), "application/json")
+
+
 @given(st.lists(_numbers, min_size=1, max_size=4))
 def test_infinite_numbers_are_refused_however_they_are_written(numbers: list[str]) -> None:
     """Among others, with the place where they stand."""
@@ -56,9 +64,11 @@ def test_infinite_numbers_are_refused_however_they_are_written(numbers: list[str
 
 
 @pytest.mark.parametrize("depth", [4, 127, 129, 5_000])
-def test_nesting(depth: int) -> None:
+@pytest.mark.parametrize("shape", [(b"[", b'"[[[["', b"]"), (b'["]",', b"0", b',"["]')])
+def test_nesting(depth: int, shape: tuple[bytes, bytes, bytes]) -> None:
     """Brackets in texts are no nesting."""
-    body = b"[" * depth + b'"[[[["' + b"]" * depth
+    before, inside, after = shape
+    body = before * depth + inside + after * depth
     if depth > 128:
         with pytest.raises(BadRequest):
             parse_json(body, "application/json")

@@ -1,4 +1,4 @@
-"""Groups under faults: connections that are cut, processes that are killed, a queue that is full, a table that is changed."""
+"""Groups under faults: connections cut, a queue that is full, a table that is changed. Killed processes: tests/test_cli.py."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from service.storage.tables import metadata
-from tests.conftest import NewDatabase
 from tests.support.postgres import Postgres
 from tests.support.rows import Rows
 from tests.support.server import Server
@@ -81,40 +80,6 @@ def test_cut_connections_lose_nothing_and_repeat_nothing(postgres: Postgres, dat
         assert [row[0] for row in stored.assignments_of(key)] == sorted(drawn)
         assert [int(total) for *_, total in stored.arms_of(key)] == [observed for _, _, observed, _ in stored.arms_of(key)]
         assert sum(observed for _, _, observed, _ in stored.arms_of(key)) == len(drawn)
-
-
-def test_a_killed_service_keeps_what_it_answered(new_database: NewDatabase, key: str) -> None:
-    """Killed in the middle of its groups: every answered draw is there, once, and the numbers go on without a gap."""
-    url = new_database()
-    answered: list[int] = []
-
-    def ask_until_killed(server: Server) -> None:
-        with Wire(server.url) as wire:
-            for _ in range(10_000):
-                try:
-                    answered.append(wire.ask(key)["draw"])
-                except (OSError, AssertionError, EOFError, ValueError):
-                    return
-                except Exception as cut:  # noqa: BLE001 - http.client has many names for a cut connection
-                    assert type(cut).__module__ == "http.client"  # noqa: PT017 - likewise
-                    return
-
-    server = Server(url, workers=2)
-    with Wire(server.url) as wire:
-        wire.create(key, arms=arms(3))
-    with ThreadPoolExecutor(8) as clients:
-        asking = [clients.submit(ask_until_killed, server) for _ in range(8)]
-        time.sleep(0.7)
-        server.kill()
-        for one in asking:
-            one.result()
-    with Server(url) as server, Wire(server.url) as wire:
-        last = wire.ask(key)["draw"]
-    with Rows(url) as stored:
-        kept = [row[0] for row in stored.assignments_of(key)]
-    assert kept == list(range(1, last + 1))
-    assert len(set(answered)) == len(answered) > 100
-    assert set(answered) <= set(kept)
 
 
 def test_a_full_queue_says_when_to_come_back(postgres: Postgres, database: str, key: str) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -130,6 +132,21 @@ def test_clients_that_leave_before_their_answer(server: Server, wire: Wire, expe
     page = wire.send("GET", f"/v1/experiments/{experiment}/assignments?page_size=100").body["assignments"]
     assert sorted(one["draw"] for one in page) == list(range(1, len(page) + 1))
     assert drawn <= len(page) <= 26
+
+
+def test_a_client_that_does_not_read_is_not_answered_for_ever(connection: Connection, wire: Wire, key: str) -> None:
+    """What it leaves in the socket's buffers is all that is kept for it; when it reads again it gets every answer, in order."""
+    asks = 1_000
+    wire.create(key, arms=[{"key": "a", "value": "x" * 16_000}, {"key": "b", "value": "y" * 16_000}])
+    sending = threading.Thread(target=connection.socket.sendall, args=(ask(key) * asks,))
+    sending.start()
+    path, drawn = f"/v1/experiments/{key}/recommendation", [-1, 0]
+    while drawn[-1] != drawn[-2]:
+        time.sleep(1)
+        drawn.append(wire.send("GET", path).body["draws"])
+    assert 0 < drawn[-1] < asks
+    assert [connection.answer()[2]["draw"] for _ in range(asks)] == list(range(1, asks + 1))
+    sending.join()
 
 
 def test_every_answer_carries_the_time(connection: Connection, experiment: str) -> None:

@@ -1,0 +1,69 @@
+"""What a group does when one of its requests cannot be written, and how it knows that it was."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from msgspec import structs
+
+from service.application.asks import Answer, Ask
+from service.application.tells import Tell, Told
+from service.domain import Changes, Event
+from service.storage import journal, reading
+from tests.live.workers import Workers
+
+
+def test_one_request_that_cannot_be_written_harms_no_other(workers: Workers, key: str) -> None:
+    """A unit that no column can hold, which the routes would have refused, among others of its group."""
+    workers.create(key, [("a", 0.0), ("b", 0.0)])
+    answers = workers.submit_together(key, [Ask("one"), Ask("lone \ud800 surrogate"), Ask("three")])
+    assert [type(answer) for answer in answers] == [Answer, answers[1].__class__, Answer]
+    assert isinstance(answers[1], Exception)
+    assert [answers[place].assignment.draw for place in (0, 2)] == [1, 2]
+    fourth = workers.submit(key, Ask("four"), 1).assignment
+    assert fourth is not None
+    assert fourth.draw == 3
+    workers.replay(key)
+
+
+def test_a_request_queued_just_before_the_end_is_served(workers: Workers, key: str) -> None:
+    """Closing waits for it."""
+    workers.create(key, [("a", 0.0), ("b", 0.0)])
+    writer = workers.contexts[0].writer
+
+    async def ask_and_close() -> Answer:
+        asked = asyncio.ensure_future(writer.submit(key, Ask(None)))
+        await asyncio.sleep(0)
+        await writer.close()
+        return await asyncio.wait_for(asked, 10)
+
+    assert workers.run(ask_and_close()).created
+    workers.restart()
+
+
+def test_a_group_without_a_draw_took_effect_only_if_all_of_it_did(workers: Workers, key: str) -> None:
+    """Another worker may have written an equal event at the same place of the sequence, and nothing more."""
+    workers.create(key, [("a", 0.0), ("b", 0.0)])
+    drawn = workers.submit(key, Ask(None)).assignment
+    assert drawn is not None
+    assert isinstance(workers.submit(key, Tell(drawn.id, "reward", 1.0), 1), Told)
+    database = workers.contexts[0].database
+
+    async def stored() -> Changes:
+        async with database.reading() as connection:
+            progress, _ = await reading.experiment_by_key(connection, key)
+            events: list[Event] = [event async for event in reading.history(connection, progress.experiment.id)]
+        return Changes(progress, events=events[-1:])
+
+    async def written(*changed: Changes) -> bool:
+        return await journal.is_written(database.groups, changed)
+
+    told = workers.run(stored())
+    other = structs.replace(told.events[0], sequence=told.events[0].sequence + 1)
+    assert workers.run(written(told))
+    assert not workers.run(written(replace(told, events=[*told.events, other])))
+    assert not workers.run(written(told, replace(told, events=[other])))
+    assert not workers.run(written(replace(told, events=[structs.replace(told.events[0], at=1)])))
+    assert not workers.run(written(told, replace(told, drawn=[structs.replace(drawn, token=drawn.token ^ 1)])))
+    assert workers.run(written(replace(told, events=[other], drawn=[drawn])))
