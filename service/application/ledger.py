@@ -7,6 +7,7 @@ is what makes replay possible. If the transaction fails the ledger is thrown awa
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,6 +59,7 @@ class Ledger:
         self.arms: list[Arm] = []
         self.statistics: list[ArmStatistics] = []
         self.found = Found()
+        self.recent: dict[int, Assignment] = {}
         self._positions_by_key: dict[str, int] = {}
         self._targets: Floats | None = None
         self._run: Run | None = None
@@ -69,6 +71,7 @@ class Ledger:
     def refresh(self, progress: Progress, moved: Iterable[ArmRecord]) -> None:
         """Take over what is stored: all of it at first, later what another worker wrote meanwhile."""
         self._put_plan_away()
+        self.recent.clear()
         self.experiment = progress.experiment
         self.version = progress.version
         self.as_of = progress.as_of
@@ -120,6 +123,16 @@ class Ledger:
             self._targets, self._memory = self.policy.fast_targets(evidence, self._memory)
         return self._targets
 
+    def assignment(self, draw: int) -> Assignment | None:
+        """The assignment of this draw as it is now, if it was looked up or drawn lately."""
+        return self.found.assignments.get(draw) or self.recent.get(draw)
+
+    def remember(self, most: int) -> None:
+        """Keep so many of the last draws in mind: most rewards are for one of them and then need no look into the database."""
+        if len(self.recent) > most:
+            for draw in list(islice(self.recent, len(self.recent) - most // 2)):
+                del self.recent[draw]
+
     def records(self, positions: Iterable[int]) -> list[ArmRecord]:
         """Arms with their statistics, the running plan included."""
         return [ArmRecord(self.arms[position], self._with_plan(position)) for position in positions]
@@ -170,7 +183,7 @@ class Ledger:
             self._count(position, None, state, expiry_reward, in_epoch=True)
         self._drawn.append(assignment)
         found = self.found
-        found.assignments[draw] = assignment
+        found.assignments[draw] = self.recent[draw] = assignment
         if unit is not None:
             found.by_unit[unit] = draw
         if idempotency_key is not None:
@@ -199,6 +212,8 @@ class Ledger:
             self._moved_again.add(moved.draw)
         self._moved.add(moved.draw)
         self.found.keep(moved)
+        if moved.draw in self.recent:
+            self.recent[moved.draw] = moved
         return moved
 
     def observe(self, position: int, reward: float, name: str | None, now: int) -> None:
@@ -260,6 +275,7 @@ class Ledger:
         planned = self._batches
         self._clear_changes()
         self.found = Found()
+        self.recent.clear()
         return planned
 
     def hand_over(self) -> Changes | None:

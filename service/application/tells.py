@@ -63,7 +63,7 @@ class Tell(msgspec.Struct, frozen=True, gc=False):
     def want(self, wanted: Wanted, ledger: Ledger) -> None:
         """The assignment."""
         parsed = parse_assignment_id(self.assignment_id)
-        if parsed:
+        if parsed and parsed[0] not in ledger.recent:
             wanted.draws.add(parsed[0])
 
     def apply(self, ledger: Ledger, now: int) -> Told:
@@ -107,7 +107,7 @@ class TellMany(msgspec.Struct, frozen=True, gc=False):
             if isinstance(item, TellResult):
                 continue
             parsed = parse_assignment_id(item.assignment) if item.assignment is not None else None
-            if parsed:
+            if parsed and parsed[0] not in ledger.recent:
                 wanted.draws.add(parsed[0])
             if item.unit is not None and ledger.experiment.sticky:
                 wanted.units.add(item.unit)
@@ -175,7 +175,7 @@ class Observe(msgspec.Struct, frozen=True, gc=False):
 def find_assignment(ledger: Ledger, assignment_id: str) -> Assignment:
     """The assignment behind an id, token and all."""
     parsed = parse_assignment_id(assignment_id)
-    assignment = ledger.found.assignments.get(parsed[0]) if parsed else None
+    assignment = ledger.assignment(parsed[0]) if parsed else None
     if assignment is None or parsed is None or assignment.token != parsed[1]:
         raise AssignmentNotFound(ledger.experiment.key, assignment_id)
     return assignment

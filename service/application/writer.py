@@ -39,6 +39,8 @@ _LARGEST_GROUP = 512
 _LARGEST_WEIGHT = 10_000
 # Ledgers kept in memory; the least recently used is dropped first.
 _LEDGERS = 1_024
+# Draws kept in memory over all ledgers, some 30 MB.
+_RECENT_DRAWS = 65_536
 _ATTEMPTS = 3
 _RETRY_SECONDS = 0.05
 # How long an experiment that another worker writes, too, is decided under its lock.
@@ -287,6 +289,7 @@ class Writer:
     def _keep(self, key: str, ledger: Ledger) -> Ledger:
         self._ledgers.pop(key, None)
         self._ledgers[key] = ledger
+        ledger.remember(_RECENT_DRAWS // len(self._ledgers))
         if len(self._ledgers) > _LEDGERS:
             del self._ledgers[next(iter(self._ledgers))]
         return ledger

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from service.storage.groups import Column, Guard, Query, Stage
 
 Result = TypeVar("Result")
+_SWITCH_SECONDS = 0.0005
 _VERSION = "SELECT version FROM experiments WHERE id = ?"
 
 
@@ -46,6 +48,8 @@ class SqliteGroups:
     def __init__(self, path: str, busy_seconds: float) -> None:
         self._path, self._busy_seconds = path, busy_seconds
         self._thread = ThreadPoolExecutor(1, "sqlite-writer")
+        # The thread gives the interpreter up at every step and must get it back from a busy event loop: sooner than usual.
+        sys.setswitchinterval(_SWITCH_SECONDS)
         self._connection: sqlite3.Connection | None = None
 
     async def run(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
