@@ -1,10 +1,9 @@
 """One transaction for a group of requests: what the writer needs of a database, and the statements it uses.
 
-The two engines differ in how rows travel (an array of rows to PostgreSQL, JSON or executemany to SQLite), so the statements are
-generated from the tables once per engine, and each engine has one short module that runs them (postgres.py, sqlite.py).
-No statement's text changes with the number of rows, so each is prepared once. On PostgreSQL all writes of a group are one
-statement, because each more would cost a round trip, and the rows of each table are one array of a row type (migration 0003),
-because one array per column costs the driver several times as much.
+The two engines differ in how rows travel, so each has one short module that runs the statements (postgres.py, sqlite.py). On
+PostgreSQL all writes of a group are one statement, because each more would cost a round trip, and the rows of each table are one
+array of a row type (migration 0003), because one array per column costs the driver several times as much. On SQLite a statement
+takes many rows at once, because after each the thread would have to wait for the interpreter.
 """
 
 from __future__ import annotations
@@ -66,14 +65,12 @@ class Query:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Write:
-    """What to do with some rows, in the words of both engines."""
+    """What to do with some rows, in words that both engines understand."""
 
-    table: str
+    table: Table
     """The rows are whole rows of it, None where a column does not matter. On PostgreSQL they travel as its `_row` type."""
-    postgres: tuple[str, ...]
+    statements: tuple[str, ...]
     """Each takes its rows from `{rows}` and does nothing unless `{allowed}`."""
-    sqlite: tuple[str, ...]
-    """Each is run for all rows, one after the other."""
     taken: str = ""
     """PostgreSQL's query for rows that stand in the way of these; SQLite finds out from its unique indexes."""
     versioned: bool = False
@@ -93,16 +90,18 @@ def one_statement(writes: tuple[Write, ...], guarded: Literal["", "by one", "by 
     parameters are their ids and versions, and their rows are locked in that order.
     """
     allowed = "EXISTS (SELECT FROM agreed)" if guarded else "true"
-    sources = [f"r{number} AS (SELECT * FROM unnest(${number + 1}::{write.table}_row[]))" for number, write in enumerate(writes)]
+    sources = [
+        f"r{number} AS (SELECT * FROM unnest(${number + 1}::{write.table.name}_row[]))" for number, write in enumerate(writes)
+    ]
     blocked = [write.taken.format(rows=f"r{number}") for number, write in enumerate(writes) if write.taken]
     unless = "".join(f" AND NOT EXISTS ({query})" for query in blocked)
     place, steps = len(writes) + 1, []
     for number, write in enumerate(writes):
         if guarded == "by one" and write.versioned:
-            update = write.postgres[0].format(rows=f"r{number}", allowed=f"t.version = ${place}::bigint{unless}")
+            update = write.statements[0].format(rows=f"r{number}", allowed=f"t.version = ${place}::bigint{unless}")
             sources.append(f"agreed AS ({update} RETURNING 1)")
         else:
-            steps += [statement.format(rows=f"r{number}", allowed=allowed) for statement in write.postgres]
+            steps += [statement.format(rows=f"r{number}", allowed=allowed) for statement in write.statements]
     if guarded == "by several":
         sources.append(
             f"locked AS (SELECT t.id FROM unnest(${place}::bigint[], ${place + 1}::bigint[]) AS g(id, version) "
@@ -111,6 +110,15 @@ def one_statement(writes: tuple[Write, ...], guarded: Literal["", "by one", "by 
         )
     named = [f"w{number} AS ({step})" for number, step in enumerate(steps)]
     return f"WITH {', '.join(sources + named)} SELECT 1 WHERE {allowed}"
+
+
+@lru_cache(maxsize=512)
+def many_rows(write: Write, count: int) -> tuple[str, ...]:
+    """The statements of a write for so many rows at once, as SQLite takes them: all values of all rows, one after the other."""
+    columns = write.table.columns.keys()
+    values = ", ".join([f"({', '.join('?' * len(columns))})"] * count)
+    rows = f"WITH r({', '.join(columns)}) AS (VALUES {values})"
+    return tuple(f"{rows} {statement.format(rows='r', allowed='true')}" for statement in write.statements)
 
 
 def query_by(
@@ -144,61 +152,28 @@ def insert_into(table: Table, *also: tuple[Table, dict[str, str]], taken: str = 
 
     What the tables have in common travels and is encoded once, which is most of the cost of a draw.
     """
-    names = tuple(table.columns.keys())
-    every = ((table, {name: name for name in names}), *also)
-    places = {name: f"?{place}" for place, name in enumerate(names, 1)}
-    unused = f"?{len(names)} IS ?{len(names)}"  # SQLite wants every parameter to be used
+    every = ((table, {name: name for name in table.columns.keys()}), *also)  # noqa: SIM118 - a column collection is no mapping
     return Write(
-        table.name,
-        postgres=tuple(
+        table,
+        tuple(
             f"INSERT INTO {into.name} ({', '.join(columns)}) SELECT {', '.join(columns.values())} FROM {{rows}} WHERE {{allowed}}"
             for into, columns in every
         ),
-        sqlite=tuple(
-            f"INSERT INTO {into.name} ({', '.join(columns)}) "
-            f"SELECT {', '.join(places.get(expression, expression) for expression in columns.values())} WHERE {unused}"
-            for into, columns in every
-        ),
-        taken=taken,
+        taken,
     )
 
 
 def insert_and_update(table: Table, updated: Table, keys: Sequence[str], values: dict[str, str]) -> Write:
-    """An insert of whole rows that change rows of another table, too.
-
-    The new values are expressions over the inserted row's columns (as `{name}`) and the changed row's own.
-    """
-    inserted = insert_into(table)
-    places = {name: f"?{place}" for place, name in enumerate(table.columns.keys(), 1)}
-    columns = {name: f"v.{name}" for name in places}
-    own = {f"t_{name}": f"t.{name}" for name in updated.columns.keys()}  # noqa: SIM118 - a column collection is no mapping
-    bare = {f"t_{name}": name for name in updated.columns.keys()}  # noqa: SIM118 - likewise
-    renamed = ", ".join(f"{name} = {value.format_map(columns | own)}" for name, value in values.items())
-    assigned = ", ".join(f"{name} = {value.format_map(places | bare)}" for name, value in values.items())
-    matched = " AND ".join(f"t.{name} = v.{name}" for name in keys)
-    found = " AND ".join(f"{name} = {places[name]}" for name in keys)
-    unused = f"?{len(places)} IS ?{len(places)}"
-    return Write(
-        table.name,
-        postgres=(
-            *inserted.postgres,
-            f"UPDATE {updated.name} t SET {renamed} FROM {{rows}} v WHERE {matched} AND {{allowed}}",
-        ),
-        sqlite=(*inserted.sqlite, f"UPDATE {updated.name} SET {assigned} WHERE {found} AND {unused}"),
-    )
+    """An insert of whole rows `v` that change rows `t` of another table, too, to expressions over both."""
+    return Write(table, (*insert_into(table).statements, _update(updated, keys, values)))
 
 
 def update_of(table: Table, keys: Sequence[str], values: Sequence[str], *, versioned: bool = False) -> Write:
     """An update of some columns by key."""
-    places = {name: f"?{place}" for place, name in enumerate(table.columns.keys(), 1)}
-    renamed = ", ".join(f"{name} = v.{name}" for name in values)
+    return Write(table, (_update(table, keys, {name: f"v.{name}" for name in values}),), versioned=versioned)
+
+
+def _update(table: Table, keys: Sequence[str], values: dict[str, str]) -> str:
+    assigned = ", ".join(f"{name} = {value}" for name, value in values.items())
     matched = " AND ".join(f"t.{name} = v.{name}" for name in keys)
-    assigned = ", ".join(f"{name} = {places[name]}" for name in values)
-    found = " AND ".join(f"{name} = {places[name]}" for name in keys)
-    unused = f"?{len(places)} IS ?{len(places)}"
-    return Write(
-        table.name,
-        postgres=(f"UPDATE {table.name} t SET {renamed} FROM {{rows}} v WHERE {matched} AND {{allowed}}",),
-        sqlite=(f"UPDATE {table.name} SET {assigned} WHERE {found} AND {unused}",),
-        versioned=versioned,
-    )
+    return f"UPDATE {table.name} AS t SET {assigned} FROM {{rows}} AS v WHERE {matched} AND {{allowed}}"

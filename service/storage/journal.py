@@ -261,16 +261,16 @@ _INSERT_BATCHES = insert_into(batches)
 _INSERT_OBSERVATIONS = insert_into(observations)
 _INSERT_REPLIES = insert_into(replies)
 _INSERT_SNAPSHOTS = insert_into(snapshots)
-# The stride has doubled: every second snapshot of those before goes. (It is the last column of an experiment.)
+# The stride has doubled: every second snapshot of those before goes.
 _THIN_SNAPSHOTS = Write(
-    experiments.name,
-    postgres=(
+    experiments,
+    (
         (
-            "DELETE FROM snapshots t USING {rows} v "
-            "WHERE t.experiment_id = v.id AND (t.sequence / (v.snapshot_stride / 2)) % 2 = 1 AND {allowed}"
+            "DELETE FROM snapshots WHERE (experiment_id, sequence) IN "
+            "(SELECT s.experiment_id, s.sequence FROM {rows} AS v CROSS JOIN snapshots AS s "
+            "WHERE s.experiment_id = v.id AND (s.sequence / (v.snapshot_stride / 2)) % 2 = 1) AND {allowed}"
         ),
     ),
-    sqlite=(f"DELETE FROM snapshots WHERE experiment_id = ?1 AND (sequence / (?{len(experiments.columns)} / 2)) % 2 = 1",),  # noqa: S608 - a number
 )
 # What an event says of its assignment, in the words of service/domain/assignment.py.
 _TELL = insert_and_update(
@@ -278,13 +278,13 @@ _TELL = insert_and_update(
     assignments,
     ("experiment_id", "draw"),
     {
-        "status": "{status_after}",
-        "reward": "{reward_after}",
-        "closed": "{closed_after}",
+        "status": "v.status_after",
+        "reward": "v.reward_after",
+        "closed": "v.closed_after",
         "rewarded_at": (
-            "CASE WHEN {kind} IN ('reward', 'correction') THEN {at} WHEN {status_after} = 'rewarded' THEN {t_rewarded_at} END"
+            "CASE WHEN v.kind IN ('reward', 'correction') THEN v.at WHEN v.status_after = 'rewarded' THEN t.rewarded_at END"
         ),
-        "due_at": "CASE WHEN {status_after} = 'rewarded' AND NOT {closed_after} THEN {t_expires_at} END",
+        "due_at": "CASE WHEN v.status_after = 'rewarded' AND NOT v.closed_after THEN t.expires_at END",
     },
 )
 _MOVE = update_of(assignments, ("experiment_id", "draw"), records.ASSIGNMENT_STATE)

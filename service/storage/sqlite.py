@@ -12,11 +12,13 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from service.errors import DatabaseUnavailable, WriteRefused
+from service.storage.groups import many_rows
 
 if TYPE_CHECKING:
     from service.storage.groups import Column, Guard, Query, Stage
 
 Result = TypeVar("Result")
+_MOST_ROWS_AT_ONCE = 64
 _SWITCH_SECONDS = 0.0005
 _VERSION = "SELECT version FROM experiments WHERE id = ?"
 
@@ -124,8 +126,13 @@ def prepare(connection: sqlite3.Connection) -> None:
 
 def _write(open_: sqlite3.Connection, stages: Sequence[Stage]) -> None:
     for write, rows in (one for stage in stages for one in stage):
-        for statement in write.sqlite:
-            open_.executemany(statement, rows)
+        done = 0
+        while done < len(rows):  # powers of two, so that there are few texts to prepare
+            count = min(_MOST_ROWS_AT_ONCE, 1 << ((len(rows) - done).bit_length() - 1))
+            values = [value for row in rows[done : done + count] for value in row]
+            for statement in many_rows(write, count):
+                open_.execute(statement, values)
+            done += count
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:
