@@ -209,7 +209,7 @@ class Writer:
         """Decide from memory and write if nobody was faster; where somebody was, or lately has been, take the lock first."""
         groups, keys = self._database.groups, {waiting.key for waiting in requests}
         if not self._contended(keys):
-            known = {key: ledger for key in keys if (ledger := await self._known(key))}
+            known = await self._known(keys)
             versions = sorted((ledger.experiment.id, ledger.version) for ledger in known.values())
             try:
                 await self._decide(groups, requests, known, decided, under_lock=False)
@@ -223,7 +223,7 @@ class Writer:
                 self._ledgers.pop(key, None)
         async with groups.group() as group:
             locked = await journal.lock(group, list(keys))
-            current = {key: await self._refreshed(group, progress) for key, progress in locked.items()}
+            current = await self._refreshed(group, locked)
             self._let_join(requests, keys)
             await self._decide(group, requests, current, decided, under_lock=True)
             if decided.changed:
@@ -257,25 +257,33 @@ class Writer:
             decided.answers.append((waiting, result))
         decided.changed = [changes for ledger in ledgers.values() if (changes := ledger.hand_over())]
 
-    async def _known(self, key: str) -> Ledger | None:
-        """The ledger as this process last saw it; read if it never did."""
-        ledger = self._ledgers.get(key)
-        if ledger is None:
-            found = await journal.find(self._database.groups, [key])
-            return await self._refreshed(self._database.groups, found[key]) if found else None
-        return self._keep(key, ledger)
+    async def _known(self, keys: set[str]) -> dict[str, Ledger]:
+        """The ledgers as this process last saw them; those that it never did are read."""
+        known = {key: self._keep(key, self._ledgers[key]) for key in keys if key in self._ledgers}
+        unknown = keys.difference(known)
+        if unknown:
+            known |= await self._refreshed(self._database.groups, await journal.find(self._database.groups, list(unknown)))
+        return known
 
-    async def _refreshed(self, source: Reads, progress: Progress) -> Ledger:
-        """The ledger of an experiment, brought up to what is stored."""
-        key, experiment_id = progress.experiment.key, progress.experiment.id
-        ledger = self._ledgers.get(key)
-        if ledger is None:
-            metrics.ledger_read(known=False)
-            ledger = Ledger(progress, await journal.arms_since(source, experiment_id))
-        elif ledger.version != progress.version:
-            metrics.ledger_read(known=True)
-            ledger.refresh(progress, await journal.arms_since(source, experiment_id, ledger.version))
-        return self._keep(key, ledger)
+    async def _refreshed(self, source: Reads, found: dict[str, Progress]) -> dict[str, Ledger]:
+        """The ledgers of these experiments, brought up to what is stored."""
+        held = {key: self._ledgers.get(key) for key in found}
+        behind: dict[int, int] = {}
+        for key, progress in found.items():
+            ledger = held[key]
+            if ledger is None or ledger.version != progress.version:
+                metrics.ledger_read(known=ledger is not None)
+                behind[progress.experiment.id] = -1 if ledger is None else ledger.version
+        moved = await journal.arms_since(source, behind) if behind else {}
+        current = {}
+        for key, progress in found.items():
+            ledger = held[key]
+            if ledger is None:
+                ledger = Ledger(progress, moved[progress.experiment.id])
+            elif progress.experiment.id in moved:
+                ledger.refresh(progress, moved[progress.experiment.id])
+            current[key] = self._keep(key, ledger)
+        return current
 
     def _let_join(self, requests: list[_Waiting[Any]], keys: set[str]) -> None:
         """Whoever came for the same experiments while we waited for the lock is served with us: turns are dear."""

@@ -77,9 +77,12 @@ async def find(group: Reads, keys: Sequence[str]) -> dict[str, Progress]:
     return {row["key"]: records.progress_from(row) for row in await group.rows(_FIND, keys)}
 
 
-async def arms_since(group: Reads, experiment_id: int, version: int = -1) -> list[ArmRecord]:
-    """The arms of an experiment that changed after this version (all by default)."""
-    return [records.arm_from(arm) for arm in await group.rows(_ARMS_SINCE, [experiment_id], [version])]
+async def arms_since(group: Reads, versions: dict[int, int]) -> dict[int, list[ArmRecord]]:
+    """The arms of these experiments that changed after these versions, by one statement; after version -1, all."""
+    moved: dict[int, list[ArmRecord]] = {experiment_id: [] for experiment_id in versions}
+    for row in await group.rows(_ARMS_SINCE, list(versions), list(versions.values())):
+        moved[row["experiment_id"]].append(records.arm_from(row))
+    return moved
 
 
 async def look_up(group: Reads, wanted: dict[int, Wanted], *, under_lock: bool) -> dict[int, Found]:
