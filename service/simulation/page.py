@@ -61,6 +61,7 @@ def _budgets(summary: Summary) -> str:
             settings_line(summary),
             _ABOUT_COUNTS,
             table(head, rows),
+            "![Error by budget](reproduction/budgets/by-budget.svg)\n",
             "### Against an independent simulator, T = 2,000\n",
             table(("policy", "ours", "theirs (runs)", "p", "at 1% with Holm's correction"), independent),
         ]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from service.simulation.environments import INSTANCES, instance
 from service.simulation.page_rates import not_below, rates_verdict
 from service.simulation.runner import cell
 from service.simulation.session import Result
-from service.simulation.summaries import claims, published, rates
+from service.simulation.summaries import claims, published, rates, write_summary
 from service.simulation.summaries.levels import by_level
 
 
@@ -45,6 +47,15 @@ def test_counts_are_judged_with_holm() -> None:
     summary = published.summarise([result("9", "sr", 2000, 257), result("9", "sh", 2000, 544)])
     assert [row["differs"] for row in summary["rows"]] == [False, True]
     assert [row["differs"] for row in summary["independent"]] == [False, False]
+
+
+def test_the_budgets_are_drawn(tmp_path: Path) -> None:
+    """A point for every policy and budget with an error; none of the policy that never errs."""
+    found = [result("9", "sr", 2000, 257), result("9", "uniform", 2000, 2500), result("9", "uniform", 10_000, 250)]
+    write_summary("budgets", tmp_path, [*found, result("9", "cr_a", 2000, 0)], {"seed": 1})
+    drawn = (tmp_path / "by-budget.svg").read_text()
+    assert drawn.count('aria-roledescription="point"') == 3
+    assert [title in drawn for title in (">SR<", ">Uniform<", ">CR-A<")] == [True, True, False]
 
 
 def test_worst_rates_and_the_claim() -> None:

@@ -28,6 +28,7 @@ def write_summary(study: str, folder: Path, results: Sequence[Result], settings:
         curves.draw_grid(folder, results, "curves", "Probability of error over time, ten instances")
     elif study == "budgets":
         summary |= published.summarise(results)
+        published.draw_figure(folder, results)
     elif study == "sharpness":
         summary |= sharpness.summarise(results)
         sharpness_figures.draw_figures(folder, results, summary)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from service.simulation import charts
+from service.simulation.algorithms.catalogue import contender
 from service.simulation.complexity import h1
 from service.simulation.environments import instance, published
 from service.simulation.metrics import PAPER_FACTOR, holm, rate_interval, two_sample_p, wilson
@@ -16,6 +18,7 @@ from service.simulation.studies.lineup import PUBLISHED_AS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from service.simulation.session import Result
 
@@ -45,6 +48,16 @@ def summarise(results: Sequence[Result]) -> dict[str, Any]:
         row["published_errors"] = published_errors(r.cell.policy, r.cell.budget, scaled)
         rows.append(row)
     return {"rows": _judged(rows), "independent": _independent(results)}
+
+
+def draw_figure(folder: Path, results: Sequence[Result]) -> None:
+    """The error by budget, a line a policy; a budget without an error has no logarithm."""
+    erring = [result for result in results if result.final > 0]
+    rows = [{"policy": contender(r.cell.policy).title, "draws": r.cell.budget, "poe": r.final / r.runs} for r in erring]
+    if rows:
+        curves = charts.error_curves(rows, f"instance 9 by budget, {results[0].runs:,} runs")
+        # With points, because most policies err at the smallest budget alone.
+        charts.draw({**curves, "mark": {"type": "line", "point": {"size": 60}}}, folder / "by-budget")
 
 
 def published_errors(policy: str, budget: int, scaled: float) -> int | None:
