@@ -51,7 +51,7 @@ class Ask(msgspec.Struct, frozen=True, gc=False):
     def want(self, wanted: Wanted, ledger: Ledger) -> None:
         """The draw of this key, the assignment of this unit."""
         if self.idempotency_key is not None:
-            (wanted.new_keys if _always_draws(ledger) else wanted.ask_keys).add(self.idempotency_key)
+            (wanted.new_ask_keys if _always_draws(ledger) else wanted.ask_keys).add(self.idempotency_key)
         if self.unit is not None and ledger.experiment.sticky:
             wanted.units.add(self.unit)
 
@@ -61,7 +61,7 @@ class Ask(msgspec.Struct, frozen=True, gc=False):
             first = ledger.found.by_key.get(self.idempotency_key)
             if first is not None:
                 return _replayed(ledger, ledger.found.assignments[first], self.unit)
-            if self.idempotency_key in ledger.found.unchecked_keys and not _always_draws(ledger):
+            if self.idempotency_key not in ledger.found.ask_keys and not _always_draws(ledger):
                 raise NotLookedUp  # an earlier request of this very group paused or concluded the experiment
         settled = _without_draw(ledger, self.unit)
         if settled:

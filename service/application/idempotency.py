@@ -15,7 +15,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from service.domain import StoredReply
-from service.errors import IdempotencyKeyReused
+from service.errors import BestArmError, IdempotencyKeyReused
+from service.storage.journal import NotLookedUp
 
 if TYPE_CHECKING:
     from service.application.ledger import Ledger
@@ -93,15 +94,23 @@ class OnceCommand(Generic[Result]):
     def want(self, wanted: Wanted, ledger: Ledger) -> None:
         """Look for the first answer, too."""
         if self.once.key is not None:
-            wanted.reply_keys.add((self.once.route, self.once.key))
+            wanted.new_reply_keys.add((self.once.route, self.once.key))
         self.command.want(wanted, ledger)
 
     def apply(self, ledger: Ledger, now: int) -> Rendered:
         """Repeat the first answer, or apply the command and keep its answer."""
-        stored = ledger.found.replies.get((self.once.route, self.once.key or ""))
+        name = self.once.route, self.once.key or ""
+        stored = ledger.found.replies.get(name)
         if stored:
             return self.once.repeat(stored)
-        rendered, reply = self.once.answer(self.command.apply(ledger, now), now)
+        try:
+            result = self.command.apply(ledger, now)
+        except BestArmError as refused:
+            # Refused now; but the first time it may have been answered.
+            if self.once.key is None or name in ledger.found.reply_keys:
+                raise
+            raise NotLookedUp from refused
+        rendered, reply = self.once.answer(result, now)
         if reply:
             ledger.keep_reply(reply)
         return rendered

@@ -59,6 +59,7 @@ class Ledger:
         self.arms: list[Arm] = []
         self.statistics: list[ArmStatistics] = []
         self.found = Found()
+        """What was looked up for the requests that are being decided, and what they did."""
         self.recent: dict[int, Assignment] = {}
         self._positions_by_key: dict[str, int] = {}
         self._targets: Floats | None = None
@@ -88,6 +89,7 @@ class Ledger:
                 self.arms[record.arm.position] = record.arm
                 self.statistics[record.arm.position] = record.statistics
         self._clear_changes()
+        self.found = Found()
         self._settle()
 
     # -- what is known ------------------------------------------------------------------------------------------
@@ -126,6 +128,17 @@ class Ledger:
     def assignment(self, draw: int) -> Assignment | None:
         """The assignment of this draw as it is now, if it was looked up or drawn lately."""
         return self.found.assignments.get(draw) or self.recent.get(draw)
+
+    def find(self, seen: Found) -> None:
+        """Take over what was looked up; what was decided and not handed over yet is newer."""
+        if self._has_changes():
+            seen.update(self.found)
+        self.found = seen
+
+    @property
+    def stored_version(self) -> int:
+        """The version in the database, as soon as what was handed over is written."""
+        return self._handed_over
 
     def remember(self, most: int) -> None:
         """Keep so many of the last draws in mind: most rewards are for one of them and then need no look into the database."""
@@ -280,7 +293,8 @@ class Ledger:
 
     def hand_over(self) -> Changes | None:
         """All changes since the last time, to be written; None if there are none."""
-        if not self._events and not self._drawn and not self._replies:
+        if not self._has_changes():
+            self.found = Found()
             return None
         snapshots, thin = self._take_snapshot()
         only_drawn = self._drawn_from.difference(self._touched, self._added)
@@ -301,7 +315,11 @@ class Ledger:
             thin=thin,
         )
         self._clear_changes()
+        self.found = Found()
         return changes
+
+    def _has_changes(self) -> bool:
+        return bool(self._events or self._drawn or self._replies)
 
     def snapshot(self) -> Snapshot:
         """The statistics as they are now, for the course of the experiment."""

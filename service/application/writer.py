@@ -5,7 +5,8 @@ thousand share one commit. Every request is answered only after its transaction 
 result and leaves no trace; the rest of its group goes on.
 
 A group is decided from what this process knows and written under the condition that the experiments' versions are still the same
-(docs/decisions/0002). Where another worker writes the same experiment, its row is locked first.
+(docs/decisions/0002). Where another worker writes the same experiment, its row is locked first. While a group is on its way to
+the disk, what arrives is decided ahead, as if the group were durable already; if it fails, that is decided again.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ import asyncio
 import time
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 import structlog
 
 from service.application import metrics
-from service.application.ledger import Ledger
+from service.application.ledgers import Ledgers
 from service.errors import BestArmError, DatabaseUnavailable, ExperimentNotFound, Overloaded, WriteRefused
 from service.storage import journal
 from service.storage.journal import NotLookedUp, Wanted
@@ -28,23 +29,21 @@ from service.storage.journal import NotLookedUp, Wanted
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from service.domain import Changes, Progress
+    from service.application.ledger import Ledger
+    from service.domain import Changes
     from service.storage.database import Database
-    from service.storage.groups import Reads
+    from service.storage.groups import Guard, Reads
 
 Result = TypeVar("Result", covariant=True)  # noqa: PLC0105 - reads better in the protocol below
 
 # A group is bounded so that its transaction stays short; batch requests count with all their items.
 _LARGEST_GROUP = 512
 _LARGEST_WEIGHT = 10_000
-# Ledgers kept in memory; the least recently used is dropped first.
-_LEDGERS = 1_024
-# Draws kept in memory over all ledgers, some 30 MB.
-_RECENT_DRAWS = 65_536
 _ATTEMPTS = 3
 _RETRY_SECONDS = 0.05
 # How long an experiment that another worker writes, too, is decided under its lock.
 _CONTENDED_SECONDS = 1.0
+_UNDECIDED: Final = object()
 
 log = structlog.get_logger(__name__)
 
@@ -76,14 +75,8 @@ class _Waiting(Generic[Result]):
     key: str
     command: Command[Result]
     answer: asyncio.Future[Result]
-
-
-@dataclass(slots=True)
-class _Decided:
-    """What a group comes to."""
-
-    answers: list[tuple[_Waiting[Any], Any]] = field(default_factory=list)
-    changed: list[Changes] = field(default_factory=list)
+    result: Any = _UNDECIDED
+    """What it comes to once its group is durable; a refusal, too."""
 
 
 class _Faulty(Exception):  # noqa: N818 - never leaves this module
@@ -102,9 +95,14 @@ class Writer:
         self._queue_limit = queue_limit
         self._arrival = asyncio.Event()
         self._idle = asyncio.Event()
-        self._ledgers: dict[str, Ledger] = {}
+        self._ledgers = Ledgers()
         self._contended_until: dict[str, float] = {}
         self._task: asyncio.Task[None] | None = None
+        # The next group as far as it is decided already, while the last one is on its way.
+        self._ahead: list[_Waiting[Any]] = []
+        self._ahead_weight = 0
+        self._may_decide_ahead = False
+        self._wanted_ahead = Wanted()
 
     def start(self) -> None:
         """Begin serving."""
@@ -125,17 +123,20 @@ class Writer:
 
     def enqueue(self, key: str, command: Command[Result]) -> asyncio.Future[Result]:
         """The same, without a coroutine of its own."""
-        if len(self._queue) >= self._queue_limit:
+        if len(self._queue) + len(self._ahead) >= self._queue_limit:
             raise Overloaded("Too many requests are waiting; try again in a moment.")
         answer: asyncio.Future[Result] = self._loop.create_future()
         self._queue.append(_Waiting(key, command, answer))
-        self._idle.clear()
-        self._arrival.set()
+        if self._may_decide_ahead:
+            self._decide_ahead()
+        elif not self._arrival.is_set():
+            self._idle.clear()
+            self._arrival.set()
         return answer
 
     async def _serve(self) -> None:
         while True:
-            if not self._queue:
+            if not self._queue and not self._ahead:
                 self._idle.set()
                 self._arrival.clear()
                 await self._arrival.wait()
@@ -149,7 +150,7 @@ class Writer:
         try:
             await self._answer(group)
         except Exception as unexpected:
-            self._ledgers.clear()
+            self._start_over(group)
             if isinstance(unexpected, WriteRefused) and len(group) > 1:
                 return False
             log.exception("a group failed", requests=len(group))
@@ -158,46 +159,54 @@ class Writer:
         return True
 
     def _next_group(self) -> list[_Waiting[Any]]:
+        """What is decided already, and what else there is."""
+        group, weight = self._ahead, self._ahead_weight
+        self._ahead, self._ahead_weight = [], 0
+        self._fill(group, weight)
+        metrics.group_taken(len(self._queue))
+        return group
+
+    def _fill(self, group: list[_Waiting[Any]], weight: int, keys: set[str] | None = None) -> None:
+        """From the queue, within the bounds of a group; with keys, only while it is for one of these."""
         queue = self._queue
-        group = [queue.popleft()]
-        weight = group[0].command.weight
-        while queue and len(group) < _LARGEST_GROUP:
+        while queue and len(group) < _LARGEST_GROUP and (keys is None or queue[0].key in keys):
             weight += queue[0].command.weight
-            if weight > _LARGEST_WEIGHT:
+            if weight > _LARGEST_WEIGHT and group:
                 break
             group.append(queue.popleft())
-        metrics.group_taken(len(queue))
-        return group
 
     async def _answer(self, requests: list[_Waiting[Any]]) -> None:
         """Serve the group in one transaction; after a lost connection find out whether it took effect, else try again."""
         for attempt in range(1, _ATTEMPTS + 1):
-            requests[:] = [waiting for waiting in requests if not waiting.answer.done()]
-            decided = _Decided()
+            # Nobody waits for these any more, and nothing was decided for them yet.
+            requests[:] = [waiting for waiting in requests if waiting.result is not _UNDECIDED or not waiting.answer.done()]
+            changed: list[Changes] = []
             began = time.perf_counter()
             try:
-                await self._commit(requests, decided)
+                await self._commit(requests, changed)
             except _Faulty as faulty:
                 # A defect of ours in one request: it fails alone, the others are served anew from what is stored.
-                self._ledgers.clear()
+                self._start_over(requests)
                 _fail(faulty.waiting, faulty.fault)
                 return await self._answer(requests)
             except DatabaseUnavailable as lost:
                 metrics.group_lost()
-                self._ledgers.clear()
-                if not await self._took_effect(decided.changed):
+                if not await self._took_effect(changed):
+                    self._start_over(requests)
                     if attempt == _ATTEMPTS:
                         for waiting in requests:
                             _fail(waiting, lost)
                         return None
                     await asyncio.sleep(_RETRY_SECONDS * attempt)
                     continue
-            metrics.group_done(len(decided.answers), time.perf_counter() - began, decided.changed)
-            for waiting, result in decided.answers:
-                if isinstance(result, BestArmError):
-                    _fail(waiting, result)
+                self._ledgers.forget_all()
+            for waiting in requests:
+                if isinstance(waiting.result, BestArmError):
+                    _fail(waiting, waiting.result)
                 elif not waiting.answer.done():
-                    waiting.answer.set_result(result)
+                    waiting.answer.set_result(waiting.result)
+            # After the answers, which are on their way by then.
+            self._loop.call_soon(metrics.group_done, len(requests), time.perf_counter() - began, changed)
             return None
         return None
 
@@ -205,102 +214,129 @@ class Writer:
         """Look for the group's own rows on a new connection."""
         return bool(changed) and await journal.is_written(self._database.groups, changed)
 
-    async def _commit(self, requests: list[_Waiting[Any]], decided: _Decided) -> None:
+    async def _commit(self, requests: list[_Waiting[Any]], changed: list[Changes]) -> None:
         """Decide from memory and write if nobody was faster; where somebody was, or lately has been, take the lock first."""
         groups, keys = self._database.groups, {waiting.key for waiting in requests}
         if not self._contended(keys):
-            known = await self._known(keys)
-            versions = sorted((ledger.experiment.id, ledger.version) for ledger in known.values())
+            known = await self._ledgers.known(groups, keys)
+            guard = sorted((ledger.experiment.id, ledger.stored_version) for ledger in known.values())
             try:
-                await self._decide(groups, requests, known, decided, under_lock=False)
-                if await journal.write_if(groups, versions, decided.changed):
+                await self._decide(groups, requests, known, changed, under_lock=False)
+                if await self._written(guard, changed):
                     return
                 self._expect_others(keys)
             except NotLookedUp:
                 pass
-            decided.changed = []  # what was decided in memory never happened
-            for key in keys:
-                self._ledgers.pop(key, None)
+            self._ledgers.forget(keys)  # what was decided in memory never happened
+            changed.clear()
+        self._take_back(requests)
         async with groups.group() as group:
             locked = await journal.lock(group, list(keys))
-            current = await self._refreshed(group, locked)
-            self._let_join(requests, keys)
-            await self._decide(group, requests, current, decided, under_lock=True)
-            if decided.changed:
-                await group.write(journal.stages_of(decided.changed))
+            current = await self._ledgers.refreshed(group, locked)
+            # Whoever came for the same experiments while we waited for the lock is served with us: turns are dear.
+            self._fill(requests, sum(waiting.command.weight for waiting in requests), keys)
+            await self._decide(group, requests, current, changed, under_lock=True)
+            if changed:
+                await group.write(journal.stages_of(changed))
+
+    async def _written(self, guard: Guard, changed: list[Changes]) -> bool:
+        """Write it, if nobody was faster; meanwhile the next group is decided."""
+        written = False
+        self._may_decide_ahead = True
+        if self._queue:
+            self._loop.call_soon(self._decide_ahead)
+        try:
+            written = await journal.write_if(self._database.groups, guard, changed)
+        finally:
+            self._may_decide_ahead = False
+            if not written:
+                self._take_back_ahead()
+        return written
 
     async def _decide(
-        self, source: Reads, requests: list[_Waiting[Any]], ledgers: dict[str, Ledger], decided: _Decided, *, under_lock: bool
+        self,
+        source: Reads,
+        requests: list[_Waiting[Any]],
+        ledgers: dict[str, Ledger],
+        changed: list[Changes],
+        *,
+        under_lock: bool,
     ) -> None:
         """Look up what is asked for, and decide one request after the other in memory."""
-        wanted = {ledger.experiment.id: Wanted() for ledger in ledgers.values()}
+        undecided = [waiting for waiting in requests if waiting.result is _UNDECIDED]
+        if undecided:
+            wanted = {ledger.experiment.id: Wanted() for ledger in ledgers.values()}
+            for waiting in undecided:
+                ledger = ledgers.get(waiting.key)
+                if ledger:
+                    waiting.command.want(wanted[ledger.experiment.id], ledger)
+            seen = await journal.look_up(source, wanted, under_lock=under_lock)
+            for ledger in ledgers.values():
+                ledger.find(seen[ledger.experiment.id])
+            now = self._clock()
+            for waiting in undecided:
+                ledger = ledgers.get(waiting.key)
+                try:
+                    waiting.result = ExperimentNotFound(waiting.key) if ledger is None else waiting.command.apply(ledger, now)
+                except BestArmError as refused:
+                    waiting.result = refused
+                except NotLookedUp:
+                    raise
+                except Exception as fault:
+                    raise _Faulty(waiting, fault) from fault
+        changed += [changes for ledger in ledgers.values() if (changes := ledger.hand_over())]
+
+    # -- ahead --------------------------------------------------------------------------------------------------
+
+    def _decide_ahead(self) -> None:
+        """Decide the head of the queue as long as that needs nothing but what is in memory."""
+        while self._may_decide_ahead and self._queue:
+            self._may_decide_ahead = self._is_decided_ahead(self._queue[0])
+            if self._may_decide_ahead:
+                self._ahead.append(self._queue.popleft())
+
+    def _is_decided_ahead(self, waiting: _Waiting[Any]) -> bool:
+        ledger, command, wanted = self._ledgers.get(waiting.key), waiting.command, self._wanted_ahead
+        weight = self._ahead_weight + command.weight
+        if ledger is None or weight > _LARGEST_WEIGHT or len(self._ahead) >= _LARGEST_GROUP or self._contended({waiting.key}):
+            return False
+        try:
+            command.want(wanted, ledger)
+            if not wanted.is_nothing():
+                self._wanted_ahead = Wanted()
+                return False
+            wanted.forget_new()
+            waiting.result = command.apply(ledger, self._clock())
+        except BestArmError as refused:
+            waiting.result = refused
+        except NotLookedUp:
+            return False
+        except Exception:  # noqa: BLE001 - the same happens again when its turn comes, where it is dealt with
+            self._ledgers.forget([waiting.key])
+            self._take_back_ahead()
+            return False
+        self._ahead_weight = weight
+        return True
+
+    def _take_back_ahead(self) -> None:
+        """What the decisions ahead were built on is gone: they are made anew."""
+        self._take_back(self._ahead)
+        self._queue.extendleft(reversed(self._ahead))
+        self._ahead, self._ahead_weight = [], 0
+
+    def _take_back(self, requests: list[_Waiting[Any]]) -> None:
+        """Nothing was decided."""
         for waiting in requests:
-            ledger = ledgers.get(waiting.key)
-            if ledger:
-                waiting.command.want(wanted[ledger.experiment.id], ledger)
-        seen = await journal.look_up(source, wanted, under_lock=under_lock)
-        for ledger in ledgers.values():
-            ledger.found = seen[ledger.experiment.id]
+            if waiting.result is not _UNDECIDED:
+                waiting.result = _UNDECIDED
+                self._ledgers.forget([waiting.key])
 
-        now = self._clock()
-        decided.answers.clear()
-        for waiting in requests:
-            ledger = ledgers.get(waiting.key)
-            try:
-                result = ExperimentNotFound(waiting.key) if ledger is None else waiting.command.apply(ledger, now)
-            except BestArmError as refused:
-                result = refused
-            except NotLookedUp:
-                raise
-            except Exception as fault:
-                raise _Faulty(waiting, fault) from fault
-            decided.answers.append((waiting, result))
-        decided.changed = [changes for ledger in ledgers.values() if (changes := ledger.hand_over())]
+    def _start_over(self, requests: list[_Waiting[Any]]) -> None:
+        """Something went wrong: what is stored is all that counts."""
+        self._take_back(requests)
+        self._ledgers.forget_all()
 
-    async def _known(self, keys: set[str]) -> dict[str, Ledger]:
-        """The ledgers as this process last saw them; those that it never did are read."""
-        known = {key: self._keep(key, self._ledgers[key]) for key in keys if key in self._ledgers}
-        unknown = keys.difference(known)
-        if unknown:
-            known |= await self._refreshed(self._database.groups, await journal.find(self._database.groups, list(unknown)))
-        return known
-
-    async def _refreshed(self, source: Reads, found: dict[str, Progress]) -> dict[str, Ledger]:
-        """The ledgers of these experiments, brought up to what is stored."""
-        held = {key: self._ledgers.get(key) for key in found}
-        behind: dict[int, int] = {}
-        for key, progress in found.items():
-            ledger = held[key]
-            if ledger is None or ledger.version != progress.version:
-                metrics.ledger_read(known=ledger is not None)
-                behind[progress.experiment.id] = -1 if ledger is None else ledger.version
-        moved = await journal.arms_since(source, behind) if behind else {}
-        current = {}
-        for key, progress in found.items():
-            ledger = held[key]
-            if ledger is None:
-                ledger = Ledger(progress, moved[progress.experiment.id])
-            elif progress.experiment.id in moved:
-                ledger.refresh(progress, moved[progress.experiment.id])
-            current[key] = self._keep(key, ledger)
-        return current
-
-    def _let_join(self, requests: list[_Waiting[Any]], keys: set[str]) -> None:
-        """Whoever came for the same experiments while we waited for the lock is served with us: turns are dear."""
-        weight = sum(waiting.command.weight for waiting in requests)
-        while self._queue and self._queue[0].key in keys and len(requests) < _LARGEST_GROUP:
-            weight += self._queue[0].command.weight
-            if weight > _LARGEST_WEIGHT:
-                break
-            requests.append(self._queue.popleft())
-
-    def _keep(self, key: str, ledger: Ledger) -> Ledger:
-        self._ledgers.pop(key, None)
-        self._ledgers[key] = ledger
-        ledger.remember(_RECENT_DRAWS // len(self._ledgers))
-        if len(self._ledgers) > _LEDGERS:
-            del self._ledgers[next(iter(self._ledgers))]
-        return ledger
+    # -- other workers ------------------------------------------------------------------------------------------
 
     def _contended(self, keys: set[str]) -> bool:
         """Has another worker been faster in one of these a moment ago?"""

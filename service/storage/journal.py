@@ -32,10 +32,11 @@ class Wanted:
     draws: set[int] = field(default_factory=set)
     units: set[str] = field(default_factory=set)
     ask_keys: set[str] = field(default_factory=set)
-    new_keys: set[str] = field(default_factory=set)
-    """Keys of asks that will draw if they are new. Without the lock that is found out when the draws are written."""
     observation_ids: set[str] = field(default_factory=set)
     reply_keys: set[tuple[str, str]] = field(default_factory=set)
+    new_ask_keys: set[str] = field(default_factory=set)
+    new_reply_keys: set[tuple[str, str]] = field(default_factory=set)
+    """Keys whose requests have an effect if they are new. Without the lock that is found out when the effect is written."""
     due_by: int | None = None
     """The assignments that the sweep has to look at by this time, DUE_AT_ONCE at most."""
 
@@ -43,6 +44,11 @@ class Wanted:
         """True if there is nothing to look up."""
         asked = self.draws or self.units or self.ask_keys or self.observation_ids or self.reply_keys
         return not asked and self.due_by is None
+
+    def forget_new(self) -> None:
+        """Nobody will look for the new keys."""
+        self.new_ask_keys.clear()
+        self.new_reply_keys.clear()
 
 
 class NotLookedUp(Exception):  # noqa: N818 - no error: the same is decided again, under the lock
@@ -59,12 +65,21 @@ class Found:
     observations: dict[str, ObservationRecord] = field(default_factory=dict)
     replies: dict[tuple[str, str], StoredReply] = field(default_factory=dict)
     due: list[int] = field(default_factory=list)
-    unchecked_keys: set[str] = field(default_factory=set)
-    """Nobody has looked yet whether these were used before."""
+    ask_keys: set[str] = field(default_factory=set)
+    reply_keys: set[tuple[str, str]] = field(default_factory=set)
+    """The keys that were looked for. Nobody knows yet whether any other was used before."""
 
     def keep(self, assignment: Assignment) -> None:
         """Remember an assignment as it is now."""
         self.assignments[assignment.draw] = assignment
+
+    def update(self, newer: Found) -> None:
+        """What happened since stands above what was there."""
+        self.assignments |= newer.assignments
+        self.by_unit |= newer.by_unit
+        self.by_key |= newer.by_key
+        self.observations |= newer.observations
+        self.replies |= newer.replies
 
 
 async def lock(group: Group, keys: Sequence[str]) -> dict[str, Progress]:
@@ -91,9 +106,9 @@ async def look_up(group: Reads, wanted: dict[int, Wanted], *, under_lock: bool) 
     nothing = True
     for experiment_id, want in wanted.items():
         if under_lock:
-            want.ask_keys |= want.new_keys
-        else:
-            found[experiment_id].unchecked_keys = want.new_keys
+            want.ask_keys |= want.new_ask_keys
+            want.reply_keys |= want.new_reply_keys
+        found[experiment_id].ask_keys, found[experiment_id].reply_keys = want.ask_keys, want.reply_keys
         nothing = nothing and want.is_nothing()
     if nothing:
         return found
@@ -262,7 +277,11 @@ DRAW = insert_into(
 _INSERT_ARMS = insert_into(arms)
 _INSERT_BATCHES = insert_into(batches)
 _INSERT_OBSERVATIONS = insert_into(observations)
-_INSERT_REPLIES = insert_into(replies)
+_INSERT_REPLIES = insert_into(
+    replies,
+    taken="SELECT FROM {rows} d CROSS JOIN replies t "
+    "WHERE t.experiment_id = d.experiment_id AND t.route = d.route AND t.key = d.key",
+)
 _INSERT_SNAPSHOTS = insert_into(snapshots)
 # The stride has doubled: every second snapshot of those before goes.
 _THIN_SNAPSHOTS = Write(

@@ -1,0 +1,76 @@
+"""The ledgers that a process keeps in memory, each as good as the version it was last seen at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from service.application import metrics
+from service.application.ledger import Ledger
+from service.storage import journal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from service.domain import Progress
+    from service.storage.groups import Reads
+
+# The least recently used is dropped first.
+_LEDGERS = 1_024
+# Draws kept in memory over all ledgers, some 30 MB.
+_RECENT_DRAWS = 65_536
+
+
+class Ledgers:
+    """By the experiment's key."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, Ledger] = {}
+
+    def get(self, key: str) -> Ledger | None:
+        """As this process last saw it."""
+        return self._kept.get(key)
+
+    def forget(self, keys: Iterable[str]) -> None:
+        """What was decided on these never happened, or is not what is stored."""
+        for key in keys:
+            self._kept.pop(key, None)
+
+    def forget_all(self) -> None:
+        """Nothing in memory can be trusted."""
+        self._kept.clear()
+
+    async def known(self, source: Reads, keys: set[str]) -> dict[str, Ledger]:
+        """Those of the experiments that exist, as this process last saw them; those that it never did are read."""
+        known = {key: self._keep(key, self._kept[key]) for key in keys if key in self._kept}
+        unknown = keys.difference(known)
+        if unknown:
+            known |= await self.refreshed(source, await journal.find(source, list(unknown)))
+        return known
+
+    async def refreshed(self, source: Reads, found: dict[str, Progress]) -> dict[str, Ledger]:
+        """The ledgers of these experiments, brought up to what is stored."""
+        held = {key: self._kept.get(key) for key in found}
+        behind: dict[int, int] = {}
+        for key, progress in found.items():
+            ledger = held[key]
+            if ledger is None or ledger.version != progress.version:
+                metrics.ledger_read(known=ledger is not None)
+                behind[progress.experiment.id] = -1 if ledger is None else ledger.version
+        moved = await journal.arms_since(source, behind) if behind else {}
+        current = {}
+        for key, progress in found.items():
+            ledger = held[key]
+            if ledger is None:
+                ledger = Ledger(progress, moved[progress.experiment.id])
+            elif progress.experiment.id in moved:
+                ledger.refresh(progress, moved[progress.experiment.id])
+            current[key] = self._keep(key, ledger)
+        return current
+
+    def _keep(self, key: str, ledger: Ledger) -> Ledger:
+        self._kept.pop(key, None)
+        self._kept[key] = ledger
+        ledger.remember(_RECENT_DRAWS // len(self._kept))
+        if len(self._kept) > _LEDGERS:
+            del self._kept[next(iter(self._kept))]
+        return ledger
