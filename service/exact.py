@@ -7,12 +7,11 @@ A float is an integer times a power of two, so sums of floats (and of their squa
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
 
 import msgspec
 
 
-class ExactSum(NamedTuple):
+class ExactSum(msgspec.Struct, frozen=True, gc=False):
     """The number `numerator / 2**shift` in lowest terms (shift >= 0, numerator odd unless shift is 0)."""
 
     numerator: int = 0
@@ -36,8 +35,6 @@ class ExactSum(NamedTuple):
 
     def plus(self, other: ExactSum, times: int = 1) -> ExactSum:
         """This sum with `times` times the other added."""
-        if not self.shift and not other.shift:  # whole numbers, as with binary rewards
-            return ExactSum(self.numerator + times * other.numerator)
         shift = max(self.shift, other.shift)
         numerator = (self.numerator << (shift - self.shift)) + times * (other.numerator << (shift - other.shift))
         if shift:
@@ -70,7 +67,14 @@ class Moments(msgspec.Struct, frozen=True, gc=False):
     def with_reward(self, reward: float, times: int = 1) -> Moments:
         """These rewards with one more (times = 1) or one less (times = -1)."""
         value, square = _with_square(reward)
-        return Moments(self.count + times, self.total.plus(value, times), self.squares.plus(square, times))
+        total, squares = self.total, self.squares
+        if not squares.shift and not square.shift:  # whole numbers, as with binary rewards
+            return Moments(
+                self.count + times,
+                ExactSum(total.numerator + times * value.numerator),
+                ExactSum(squares.numerator + times * square.numerator),
+            )
+        return Moments(self.count + times, total.plus(value, times), squares.plus(square, times))
 
     def __add__(self, other: Moments) -> Moments:
         return Moments(self.count + other.count, self.total.plus(other.total), self.squares.plus(other.squares))

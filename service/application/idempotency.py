@@ -94,7 +94,9 @@ class OnceCommand(Generic[Result]):
     def want(self, wanted: Wanted, ledger: Ledger) -> None:
         """Look for the first answer, too."""
         if self.once.key is not None:
-            wanted.new_reply_keys.add((self.once.route, self.once.key))
+            # Where it may well be refused, it is better to look first.
+            may_be_new = ledger.experiment.status == "running"
+            (wanted.new_reply_keys if may_be_new else wanted.reply_keys).add((self.once.route, self.once.key))
         self.command.want(wanted, ledger)
 
     def apply(self, ledger: Ledger, now: int) -> Rendered:

@@ -36,7 +36,7 @@ from service.policy.registry import make_policy
 from service.storage.journal import Found
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from service.domain import AssignmentStatus, Experiment
     from service.policy.base import Floats
@@ -130,9 +130,8 @@ class Ledger:
         return self.found.assignments.get(draw) or self.recent.get(draw)
 
     def find(self, seen: Found) -> None:
-        """Take over what was looked up; what was decided and not handed over yet is newer."""
-        if self._has_changes():
-            seen.update(self.found)
+        """Take over what was looked up; what is known already is newer."""
+        seen.update(self.found)
         self.found = seen
 
     @property
@@ -146,9 +145,11 @@ class Ledger:
             for draw in list(islice(self.recent, len(self.recent) - most // 2)):
                 del self.recent[draw]
 
-    def records(self, positions: Iterable[int]) -> list[ArmRecord]:
-        """Arms with their statistics, the running plan included."""
-        return [ArmRecord(self.arms[position], self._with_plan(position)) for position in positions]
+    def records(self, positions: Collection[int]) -> list[ArmRecord]:
+        """Arms with their statistics, the running plan included, in order."""
+        if not positions:
+            return []
+        return [ArmRecord(self.arms[position], self._with_plan(position)) for position in sorted(positions)]
 
     # -- what can happen to it ----------------------------------------------------------------------------------
 
@@ -212,21 +213,20 @@ class Ledger:
         now: int,
     ) -> Assignment:
         """Bring an assignment into another state: reward, expiry, maturity, correction or void."""
+        arm, draw, epoch, expiry_reward = assignment.arm, assignment.draw, assignment.epoch, assignment.expiry_reward
         before = assignment.state
         after = AssignmentState(status, reward, before.closed or kind in ("expiry", "maturity"))
-        fields = (assignment.arm, assignment.draw, assignment.epoch, None, None, assignment.expiry_reward, before, after)
-        event = self._record(kind, now, *fields)
-        in_epoch = assignment.epoch == self.epoch
-        self._count(assignment.arm, before, after, assignment.expiry_reward, in_epoch=in_epoch)
+        event = self._record(kind, now, arm, draw, epoch, None, None, expiry_reward, before, after)
+        self._count(arm, before, after, expiry_reward, in_epoch=epoch == self.epoch)
         told = kind in ("reward", "correction")
         rewarded_at = event.at if told else (assignment.rewarded_at if status == "rewarded" else None)
         moved = replace(assignment, state=after, rewarded_at=rewarded_at)
-        if moved.draw in self._moved or moved.sequence > self._handed_over:
-            self._moved_again.add(moved.draw)
-        self._moved.add(moved.draw)
-        self.found.keep(moved)
-        if moved.draw in self.recent:
-            self.recent[moved.draw] = moved
+        if draw in self._moved or moved.sequence > self._handed_over:
+            self._moved_again.add(draw)
+        self._moved.add(draw)
+        self.found.assignments[draw] = moved
+        if draw in self.recent:
+            self.recent[draw] = moved
         return moved
 
     def observe(self, position: int, reward: float, name: str | None, now: int) -> None:
@@ -293,17 +293,18 @@ class Ledger:
 
     def hand_over(self) -> Changes | None:
         """All changes since the last time, to be written; None if there are none."""
-        if not self._has_changes():
-            self.found = Found()
+        if not self._events and not self._drawn and not self._replies:
             return None
         snapshots, thin = self._take_snapshot()
-        only_drawn = self._drawn_from.difference(self._touched, self._added)
+        self._touched.difference_update(self._added)
+        self._redefined.difference_update(self._added)
+        self._drawn_from.difference_update(self._touched, self._added)
         changes = Changes(
             progress=self.progress,
-            arms=self.records(sorted(self._touched.difference(self._added))),
-            redefined=self.records(sorted(self._redefined.difference(self._added))),
+            arms=self.records(self._touched),
+            redefined=self.records(self._redefined),
             new_arms=self.records(self._added),
-            drawn_arms=self.records(sorted(only_drawn)),
+            drawn_arms=self.records(self._drawn_from),
             events=self._events,
             drawn=self._drawn,
             moved=[self.found.assignments[draw] for draw in self._moved_again],
@@ -315,11 +316,7 @@ class Ledger:
             thin=thin,
         )
         self._clear_changes()
-        self.found = Found()
         return changes
-
-    def _has_changes(self) -> bool:
-        return bool(self._events or self._drawn or self._replies)
 
     def snapshot(self) -> Snapshot:
         """The statistics as they are now, for the course of the experiment."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, TypeVar
 import msgspec
 
 from service.application.idempotency import OnceCommand
-from service.domain import LARGEST_REWARD, TAKES_REWARDS, Assignment, parse_assignment_id
+from service.domain import LARGEST_REWARD, TAKES_REWARDS, Assignment, draw_behind, parse_assignment_id
 from service.errors import (
     ArmNotFound,
     AssignmentNotFound,
@@ -62,9 +62,9 @@ class Tell(msgspec.Struct, frozen=True, gc=False):
 
     def want(self, wanted: Wanted, ledger: Ledger) -> None:
         """The assignment."""
-        parsed = parse_assignment_id(self.assignment_id)
-        if parsed and parsed[0] not in ledger.recent:
-            wanted.draws.add(parsed[0])
+        draw = draw_behind(self.assignment_id)
+        if draw is not None and draw not in ledger.recent:
+            wanted.draws.add(draw)
 
     def apply(self, ledger: Ledger, now: int) -> Told:
         """The assignment as it is afterwards; the same again changes nothing."""
@@ -106,9 +106,9 @@ class TellMany(msgspec.Struct, frozen=True, gc=False):
         for item in self.items:
             if isinstance(item, TellResult):
                 continue
-            parsed = parse_assignment_id(item.assignment) if item.assignment is not None else None
-            if parsed and parsed[0] not in ledger.recent:
-                wanted.draws.add(parsed[0])
+            draw = draw_behind(item.assignment) if item.assignment is not None else None
+            if draw is not None and draw not in ledger.recent:
+                wanted.draws.add(draw)
             if item.unit is not None and ledger.experiment.sticky:
                 wanted.units.add(item.unit)
 

@@ -16,6 +16,7 @@ import time
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 import structlog
@@ -24,10 +25,10 @@ from service.application import metrics
 from service.application.ledgers import Ledgers
 from service.errors import BestArmError, DatabaseUnavailable, ExperimentNotFound, Overloaded, WriteRefused
 from service.storage import journal
-from service.storage.journal import NotLookedUp, Wanted
+from service.storage.journal import Found, NotLookedUp, Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from service.application.ledger import Ledger
     from service.domain import Changes
@@ -77,6 +78,8 @@ class _Waiting(Generic[Result]):
     answer: asyncio.Future[Result]
     result: Any = _UNDECIDED
     """What it comes to once its group is durable; a refusal, too."""
+    looked_up: bool = False
+    """Its ledger found all that it wants to see."""
 
 
 class _Faulty(Exception):  # noqa: N818 - never leaves this module
@@ -103,6 +106,11 @@ class Writer:
         self._ahead_weight = 0
         self._may_decide_ahead = False
         self._wanted_ahead = Wanted()
+        self._looking_ahead: asyncio.Task[None] | None = None
+        self._on_its_way: dict[Ledger, Found] = {}
+        """What the last group saw and did. Whoever reads while it is being written may not see that."""
+        self._flying = False
+        self._times_taken_back = 0
 
     def start(self) -> None:
         """Begin serving."""
@@ -127,8 +135,8 @@ class Writer:
             raise Overloaded("Too many requests are waiting; try again in a moment.")
         answer: asyncio.Future[Result] = self._loop.create_future()
         self._queue.append(_Waiting(key, command, answer))
-        if self._may_decide_ahead:
-            self._decide_ahead()
+        if self._may_decide_ahead and len(self._queue) == 1:
+            self._loop.call_soon(self._decide_ahead)  # with whatever else arrives in this turn of the loop
         elif not self._arrival.is_set():
             self._idle.clear()
             self._arrival.set()
@@ -140,10 +148,13 @@ class Writer:
                 self._idle.set()
                 self._arrival.clear()
                 await self._arrival.wait()
+            if self._looking_ahead:
+                await self._looking_ahead
             group = self._next_group()
             if not await self._served(group):
                 for waiting in group:  # so that one request that cannot be written harms no other
                     await self._served([waiting])
+                    self._take_back_ahead()  # the next of them knows nothing of what was decided meanwhile
 
     async def _served(self, group: list[_Waiting[Any]]) -> bool:
         """Answer them all, be it with a failure; False if the database refused to write one of several."""
@@ -163,7 +174,7 @@ class Writer:
         group, weight = self._ahead, self._ahead_weight
         self._ahead, self._ahead_weight = [], 0
         self._fill(group, weight)
-        metrics.group_taken(len(self._queue))
+        self._loop.call_soon(metrics.group_taken, len(self._queue))  # once the group is on its way
         return group
 
     def _fill(self, group: list[_Waiting[Any]], weight: int, keys: set[str] | None = None) -> None:
@@ -242,13 +253,14 @@ class Writer:
     async def _written(self, guard: Guard, changed: list[Changes]) -> bool:
         """Write it, if nobody was faster; meanwhile the next group is decided."""
         written = False
-        self._may_decide_ahead = True
+        self._flying = self._may_decide_ahead = True
+        self._looking_ahead = None
         if self._queue:
             self._loop.call_soon(self._decide_ahead)
         try:
             written = await journal.write_if(self._database.groups, guard, changed)
         finally:
-            self._may_decide_ahead = False
+            self._flying = self._may_decide_ahead = False
             if not written:
                 self._take_back_ahead()
         return written
@@ -265,26 +277,13 @@ class Writer:
         """Look up what is asked for, and decide one request after the other in memory."""
         undecided = [waiting for waiting in requests if waiting.result is _UNDECIDED]
         if undecided:
-            wanted = {ledger.experiment.id: Wanted() for ledger in ledgers.values()}
-            for waiting in undecided:
-                ledger = ledgers.get(waiting.key)
-                if ledger:
-                    waiting.command.want(wanted[ledger.experiment.id], ledger)
-            seen = await journal.look_up(source, wanted, under_lock=under_lock)
-            for ledger in ledgers.values():
-                ledger.find(seen[ledger.experiment.id])
-            now = self._clock()
-            for waiting in undecided:
-                ledger = ledgers.get(waiting.key)
-                try:
-                    waiting.result = ExperimentNotFound(waiting.key) if ledger is None else waiting.command.apply(ledger, now)
-                except BestArmError as refused:
-                    waiting.result = refused
-                except NotLookedUp:
-                    raise
-                except Exception as fault:
-                    raise _Faulty(waiting, fault) from fault
-        changed += [changes for ledger in ledgers.values() if (changes := ledger.hand_over())]
+            await _look_up(source, undecided, ledgers, under_lock=under_lock)
+            _apply(undecided, ledgers, self._clock())
+        self._on_its_way.clear()
+        for ledger in ledgers.values():
+            self._on_its_way[ledger], changes = ledger.found, ledger.hand_over()
+            ledger.found = Found()
+            changed += [changes] if changes else []
 
     # -- ahead --------------------------------------------------------------------------------------------------
 
@@ -301,11 +300,13 @@ class Writer:
         if ledger is None or weight > _LARGEST_WEIGHT or len(self._ahead) >= _LARGEST_GROUP or self._contended({waiting.key}):
             return False
         try:
-            command.want(wanted, ledger)
-            if not wanted.is_nothing():
-                self._wanted_ahead = Wanted()
-                return False
-            wanted.forget_new()
+            if not waiting.looked_up:
+                command.want(wanted, ledger)
+                if not wanted.is_nothing():
+                    self._wanted_ahead = Wanted()
+                    self._looking_ahead = self._loop.create_task(self._look_ahead(self._times_taken_back))
+                    return False
+                wanted.forget_new()
             waiting.result = command.apply(ledger, self._clock())
         except BestArmError as refused:
             waiting.result = refused
@@ -318,15 +319,51 @@ class Writer:
         self._ahead_weight = weight
         return True
 
+    async def _look_ahead(self, taken_back: int) -> None:
+        """Read what the head of the queue wants to see while the last group is being written, and go on deciding."""
+        try:
+            await self._read_ahead(taken_back)
+        except Exception as failure:  # noqa: BLE001 - they are looked up, and it is met again, when their turn comes
+            log.warning("looking ahead failed", failure=repr(failure))
+
+    async def _read_ahead(self, taken_back: int) -> None:
+        batch: list[_Waiting[Any]] = []
+        wanted: dict[Ledger, Wanted] = {}
+        weight = self._ahead_weight
+        for waiting in islice(self._queue, _LARGEST_GROUP - len(self._ahead)):
+            ledger = self._ledgers.get(waiting.key)
+            weight += waiting.command.weight
+            if ledger is None or weight > _LARGEST_WEIGHT:
+                break
+            want = wanted.setdefault(ledger, Wanted())
+            waiting.command.want(want, ledger)
+            if want.due_by is not None:
+                return  # what is due depends on the group that is being written
+            batch.append(waiting)
+        asked = {ledger.experiment.id: want for ledger, want in wanted.items()}
+        seen = await journal.look_up(self._database.groups, asked, under_lock=False)
+        if taken_back != self._times_taken_back:
+            return  # what was read may be older than what the ledgers know now
+        for ledger in wanted:
+            found = seen[ledger.experiment.id]
+            found.update(self._on_its_way.get(ledger) or Found())
+            ledger.find(found)
+        for waiting in batch:
+            waiting.looked_up = True
+        self._may_decide_ahead = self._flying
+        self._decide_ahead()
+
     def _take_back_ahead(self) -> None:
         """What the decisions ahead were built on is gone: they are made anew."""
-        self._take_back(self._ahead)
+        self._times_taken_back += 1
         self._queue.extendleft(reversed(self._ahead))
         self._ahead, self._ahead_weight = [], 0
+        self._take_back(self._queue)
 
-    def _take_back(self, requests: list[_Waiting[Any]]) -> None:
-        """Nothing was decided."""
+    def _take_back(self, requests: Iterable[_Waiting[Any]]) -> None:
+        """Nothing was decided, nothing looked up."""
         for waiting in requests:
+            waiting.looked_up = False
             if waiting.result is not _UNDECIDED:
                 waiting.result = _UNDECIDED
                 self._ledgers.forget([waiting.key])
@@ -355,3 +392,29 @@ class Writer:
 def _fail(waiting: _Waiting[Any], failure: Exception) -> None:
     if not waiting.answer.done():
         waiting.answer.set_exception(failure)
+
+
+async def _look_up(source: Reads, undecided: list[_Waiting[Any]], ledgers: dict[str, Ledger], *, under_lock: bool) -> None:
+    wanted: dict[Ledger, Wanted] = {}
+    for waiting in undecided:
+        ledger = ledgers.get(waiting.key)
+        if ledger and not waiting.looked_up:
+            want = wanted.get(ledger) or wanted.setdefault(ledger, Wanted())
+            waiting.command.want(want, ledger)
+    if under_lock or not all(want.is_nothing() for want in wanted.values()):
+        seen = await journal.look_up(source, {one.experiment.id: want for one, want in wanted.items()}, under_lock=under_lock)
+        for ledger in wanted:
+            ledger.find(seen[ledger.experiment.id])
+
+
+def _apply(undecided: list[_Waiting[Any]], ledgers: dict[str, Ledger], now: int) -> None:
+    for waiting in undecided:
+        ledger = ledgers.get(waiting.key)
+        try:
+            waiting.result = ExperimentNotFound(waiting.key) if ledger is None else waiting.command.apply(ledger, now)
+        except BestArmError as refused:
+            waiting.result = refused
+        except NotLookedUp:
+            raise
+        except Exception as fault:
+            raise _Faulty(waiting, fault) from fault

@@ -1,6 +1,6 @@
 """The words of the service, frozen: experiments and arms, assignments, the statistics and the history they leave."""
 
-from service.domain.assignment import Assignment, AssignmentState, AssignmentStatus, parse_assignment_id
+from service.domain.assignment import Assignment, AssignmentState, AssignmentStatus, draw_behind, parse_assignment_id
 from service.domain.journal import (
     AUDITED,
     Batch,
@@ -63,6 +63,7 @@ __all__ = [
     "RewardSpec",
     "Snapshot",
     "StoredReply",
+    "draw_behind",
     "event_of_draw",
     "parse_assignment_id",
 ]

@@ -18,6 +18,8 @@ AssignmentStatus: TypeAlias = Literal["pending", "rewarded", "expired", "voided"
 
 _DRAW_DIGITS = 11
 _TOKEN_DIGITS = 16
+_PREFIX = len("asg_")
+_TOKEN_AT = _PREFIX + _DRAW_DIGITS
 _ID = re.compile(f"asg_([0-9a-f]{{{_DRAW_DIGITS}}})([0-9a-f]{{{_TOKEN_DIGITS}}})")
 
 
@@ -59,6 +61,14 @@ class Assignment(msgspec.Struct, frozen=True, gc=False):
         """When the sweep has to look at it: silent ones expire, rewarded ones with a numeric window mature."""
         waits = self.state.status == "pending" or (self.state.status == "rewarded" and not self.state.closed)
         return self.expires_at if waits else None
+
+
+def draw_behind(text: str) -> int | None:
+    """The draw of an assignment's id. Of a text that is none it may be any number: this is for looking it up only."""
+    try:
+        return int(text[_PREFIX:_TOKEN_AT], 16)
+    except ValueError:
+        return None
 
 
 def parse_assignment_id(text: str) -> tuple[int, int] | None:

@@ -153,3 +153,8 @@ class Changes:
     snapshots: list[Snapshot] = field(default_factory=list)
     thin: bool = False
     """The stride of the snapshots has doubled: every second one of those before goes."""
+
+    def is_plain(self) -> bool:
+        """Nothing but draws and rewards, each of another assignment."""
+        rest = self.moved or self.batches or self.observations or self.new_arms or self.redefined
+        return not rest and not self.settings_changed and not self.thin

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal, Protocol, TypeAlias
 
-from sqlalchemy import Table
+from sqlalchemy import Column, Table
+from sqlalchemy.dialects import postgresql
 
-Column: TypeAlias = Sequence[Any]
+_POSTGRES = postgresql.dialect()  # type: ignore[no-untyped-call]
+Values: TypeAlias = Sequence[Any]
 Guard: TypeAlias = Sequence[tuple[int, int]]
 """(experiment's id, its version): what must still be so when a group is written. In order of the ids."""
 
@@ -24,7 +26,7 @@ Guard: TypeAlias = Sequence[tuple[int, int]]
 class Reads(Protocol):
     """Anything that answers a query."""
 
-    async def rows(self, query: Query, *columns: Column) -> Sequence[Any]:
+    async def rows(self, query: Query, *columns: Values) -> Sequence[Any]:
         """The rows that a query finds for these parallel lists."""
         ...
 
@@ -38,7 +40,7 @@ class Group(Reads, Protocol):
 
 
 class Groups(Reads, Protocol):
-    """Where groups come from: one at a time per process. Its own `rows` are read outside of any transaction."""
+    """Where groups come from: one at a time per process. Its own `rows` are read outside of any, also while one is written."""
 
     def group(self) -> AbstractAsyncContextManager[Group]:
         """Begin a transaction."""
@@ -75,6 +77,14 @@ class Write:
     """PostgreSQL's query for rows that stand in the way of these; SQLite finds out from its unique indexes."""
     versioned: bool = False
     """It updates the experiments' own rows, once in every group."""
+    used: tuple[str, ...] = ()
+    """The columns that it looks at; all if none is named."""
+    places: tuple[int, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Where those columns stand in a row."""
+        names = self.table.columns.keys()
+        object.__setattr__(self, "places", tuple(names.index(name) for name in self.used or names))
 
 
 Stage: TypeAlias = Sequence[tuple[Write, Sequence[tuple[Any, ...]]]]
@@ -82,20 +92,31 @@ Stage: TypeAlias = Sequence[tuple[Write, Sequence[tuple[Any, ...]]]]
 
 
 @lru_cache(maxsize=256)
-def one_statement(writes: tuple[Write, ...], guarded: Literal["", "by one", "by several"] = "") -> str:
+def one_statement(
+    writes: tuple[Write, ...], guarded: Literal["", "by one", "by several"] = "", *, of_one_row: bool = False
+) -> str:
     """All writes of a stage as one statement of PostgreSQL. It finds a row if they were done.
+
+    The parameters are an array of rows for each write. Of one row each, they are the values of the rows as far as they are used,
+    which costs both sides less than an array.
 
     Guarded by the version of one experiment or of several, they are done only if nobody was faster in any of them and no row
     stands in the way. One experiment's version is the last parameter, and updating its row is the guard. For several, the last
     parameters are their ids and versions, and their rows are locked in that order.
     """
     allowed = "EXISTS (SELECT FROM agreed)" if guarded else "true"
-    sources = [
-        f"r{number} AS (SELECT * FROM unnest(${number + 1}::{write.table.name}_row[]))" for number, write in enumerate(writes)
-    ]
+    place, sources, steps = 1, [], []
+    for number, write in enumerate(writes):
+        if of_one_row:
+            columns = [list(write.table.columns)[used] for used in write.places]
+            values = [f"${at}::{_type_of(column)} AS {column.name}" for at, column in enumerate(columns, place)]
+            sources.append(f"r{number} AS NOT MATERIALIZED (SELECT {', '.join(values)})")
+            place += len(values)
+        else:
+            sources.append(f"r{number} AS (SELECT * FROM unnest(${place}::{write.table.name}_row[]))")
+            place += 1
     blocked = [write.taken.format(rows=f"r{number}") for number, write in enumerate(writes) if write.taken]
     unless = "".join(f" AND NOT EXISTS ({query})" for query in blocked)
-    place, steps = len(writes) + 1, []
     for number, write in enumerate(writes):
         if guarded == "by one" and write.versioned:
             update = write.statements[0].format(rows=f"r{number}", allowed=f"t.version = ${place}::bigint{unless}")
@@ -110,6 +131,11 @@ def one_statement(writes: tuple[Write, ...], guarded: Literal["", "by one", "by 
         )
     named = [f"w{number} AS ({step})" for number, step in enumerate(steps)]
     return f"WITH {', '.join(sources + named)} SELECT 1 WHERE {allowed}"
+
+
+def _type_of(column: Column[Any]) -> str:
+    """PostgreSQL's name of the type, without a length: a text that is too long is refused and not cut."""
+    return str(column.type.compile(dialect=_POSTGRES)).partition("(")[0]
 
 
 @lru_cache(maxsize=512)
@@ -170,7 +196,8 @@ def insert_and_update(table: Table, updated: Table, keys: Sequence[str], values:
 
 def update_of(table: Table, keys: Sequence[str], values: Sequence[str], *, versioned: bool = False) -> Write:
     """An update of some columns by key."""
-    return Write(table, (_update(table, keys, {name: f"v.{name}" for name in values}),), versioned=versioned)
+    update = _update(table, keys, {name: f"v.{name}" for name in values})
+    return Write(table, (update,), versioned=versioned, used=(*keys, *values))
 
 
 def _update(table: Table, keys: Sequence[str], values: dict[str, str]) -> str:

@@ -5,6 +5,7 @@ Used by one transaction at a time per process (service/application/writer.py). N
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -74,7 +75,9 @@ class Found:
         self.assignments[assignment.draw] = assignment
 
     def update(self, newer: Found) -> None:
-        """What happened since stands above what was there."""
+        """What was found, or happened, later stands above what was there."""
+        self.ask_keys |= newer.ask_keys
+        self.reply_keys |= newer.reply_keys
         self.assignments |= newer.assignments
         self.by_unit |= newer.by_unit
         self.by_key |= newer.by_key
@@ -164,39 +167,46 @@ def stages_of(changed: Sequence[Changes]) -> list[Stage]:
 
     No stage touches a row twice: what changes a row that was written a moment ago waits for the second one.
     """
-    first: dict[Write, list[Row]] = {write: [] for write in _FIRST}
-    second: dict[Write, list[Row]] = {write: [] for write in _SECOND}
+    rows: defaultdict[Write, list[Row]] = defaultdict(list)
     for one in changed:
         progress = one.progress
         e, version = progress.experiment.id, progress.version
-        told, other = _told_once(one)
-        first[DRAW] += [records.drawn_row(e, drawn) for drawn in one.drawn]
-        first[_COUNT_DRAWS] += [records.arm_draws_row(e, arm, version) for arm in one.drawn_arms]
-        first[_COUNT] += [records.arm_count_row(e, arm, version) for arm in one.arms]
-        first[_TELL] += [records.event_row(e, event) for event in told]
-        first[_INSERT_EVENTS] += [records.event_row(e, event) for event in other]
-        first[_INSERT_BATCHES] += [records.batch_row(e, batch) for batch in one.batches]
-        first[_INSERT_OBSERVATIONS] += [records.observation_row(e, named) for named in one.observations]
-        first[_INSERT_REPLIES] += [records.reply_row(e, reply) for reply in one.replies]
-        first[_INSERT_SNAPSHOTS] += [records.snapshot_row(e, snapshot) for snapshot in one.snapshots]
-        first[_INSERT_ARMS] += [records.arm_row(e, arm, version) for arm in one.new_arms]
-        first[_PROGRESS].append(records.progress_row(progress))
-        second[_MOVE] += [records.assignment_move_row(e, moved) for moved in one.moved]
-        second[_REDEFINE] += [records.arm_definition_row(e, record.arm) for record in one.redefined]
-        second[_THIN_SNAPSHOTS] += [records.progress_row(progress)] if one.thin else []
-        second[_SETTINGS] += [records.settings_row(progress.experiment)] if one.settings_changed else []
-    stages = ([(write, rows) for write, rows in stage.items() if rows] for stage in (first, second))
+        if one.drawn:
+            rows[DRAW] += [records.drawn_row(e, drawn) for drawn in one.drawn]
+        if one.drawn_arms:
+            rows[_COUNT_DRAWS] += [records.arm_draws_row(e, arm, version) for arm in one.drawn_arms]
+        if one.arms:
+            rows[_COUNT] += [records.arm_count_row(e, arm, version) for arm in one.arms]
+        if one.events:
+            _add_events(rows, e, one)
+        if one.snapshots:
+            rows[_INSERT_SNAPSHOTS] += [records.snapshot_row(e, snapshot) for snapshot in one.snapshots]
+        if one.replies:
+            rows[_INSERT_REPLIES] += [records.reply_row(e, reply) for reply in one.replies]
+        rows[_PROGRESS].append(records.progress_row(progress))
+        if not one.is_plain():
+            _add_the_rest(rows, e, one)
+    stages = ([(write, rows[write]) for write in stage if rows.get(write)] for stage in (_FIRST, _SECOND))
     return [stage for stage in stages if stage]
 
 
-def _told_once(one: Changes) -> tuple[list[Event], list[Event]]:
-    """The events that say all about what became of their assignments, and the others."""
+def _add_the_rest(rows: defaultdict[Write, list[Row]], e: int, one: Changes) -> None:
+    """What asks and tells do not do, or seldom."""
+    rows[_INSERT_BATCHES] += [records.batch_row(e, batch) for batch in one.batches]
+    rows[_INSERT_OBSERVATIONS] += [records.observation_row(e, named) for named in one.observations]
+    rows[_INSERT_ARMS] += [records.arm_row(e, arm, one.progress.version) for arm in one.new_arms]
+    rows[_MOVE] += [records.assignment_move_row(e, moved) for moved in one.moved]
+    rows[_REDEFINE] += [records.arm_definition_row(e, record.arm) for record in one.redefined]
+    rows[_THIN_SNAPSHOTS] += [records.progress_row(one.progress)] if one.thin else []
+    rows[_SETTINGS] += [records.settings_row(one.progress.experiment)] if one.settings_changed else []
+
+
+def _add_events(rows: defaultdict[Write, list[Row]], e: int, one: Changes) -> None:
+    """Some say all about what became of their assignments, and change these, too; the others are just kept."""
     again = {assignment.draw for assignment in one.moved}
-    told: list[Event] = []
-    other: list[Event] = []
+    told, other = rows[_TELL], rows[_INSERT_EVENTS]
     for event in one.events:
-        (other if event.draw is None or event.draw in again else told).append(event)
-    return told, other
+        (other if event.draw is None or event.draw in again else told).append(records.event_row(e, event))
 
 
 async def write_if(groups: Groups, guard: Guard, changed: Sequence[Changes]) -> bool:

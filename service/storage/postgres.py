@@ -1,4 +1,4 @@
-"""Groups on PostgreSQL: one asyncpg connection per process, lists as arrays.
+"""Groups on PostgreSQL: asyncpg connections of this process's own, lists as arrays.
 
 asyncpg is used directly here, because on this path SQLAlchemy's share of the work would be the largest (docs/decisions).
 """
@@ -16,9 +16,10 @@ from service.errors import DatabaseUnavailable, WriteRefused
 from service.storage.groups import one_statement
 
 if TYPE_CHECKING:
+    from asyncpg.prepared_stmt import PreparedStatement
     from sqlalchemy.ext.asyncio import AsyncEngine
 
-    from service.storage.groups import Column, Guard, Query, Stage
+    from service.storage.groups import Guard, Query, Stage, Values
 
 AWAY = (
     OSError,
@@ -39,9 +40,11 @@ _OUTRUN = (asyncpg.UniqueViolationError,)
 # plans are made anew when twice as many groups were served, at the latest after so many groups or seconds.
 _PLANNED_FOR_GROUPS = 1_024
 _PLANNED_FOR_SECONDS = 10.0
+_MOST_PREPARED = 256
 _PLANNING = """
 SET plan_cache_mode = force_generic_plan; SET jit = off;
-SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off
+SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off;
+SET enable_bitmapscan = off
 """
 
 
@@ -69,20 +72,54 @@ class _named_failures:  # noqa: N801 - reads as the statement it is used as
             raise WriteRefused from failure
 
 
+class _Link:
+    """A connection and its prepared statements.
+
+    Its plans are thrown away now and then: what was right for an empty table may be wrong for a full one.
+    """
+
+    def __init__(self, connection: asyncpg.Connection[Any]) -> None:
+        self.connection = connection
+        self._prepared: dict[str, PreparedStatement[Any]] = {}
+        self._uses = 0
+        self._plans_until = (0, 0.0)
+
+    async def fetch(self, statement: str, given: Sequence[Any]) -> Sequence[Any]:
+        """Run a statement. They are few and always the same."""
+        prepared = self._prepared.get(statement)
+        if prepared is None:
+            if len(self._prepared) >= _MOST_PREPARED:
+                self._prepared.clear()
+            prepared = self._prepared[statement] = await self.connection.prepare(statement)
+        found: Sequence[Any] = await prepared.fetch(*given)
+        return found
+
+    async def renew_plans(self) -> None:
+        """Before each use."""
+        uses, until = self._plans_until
+        self._uses += 1
+        if self._uses >= uses or time.monotonic() >= until:
+            self._plans_until = (
+                min(2 * self._uses, self._uses + _PLANNED_FOR_GROUPS),
+                time.monotonic() + _PLANNED_FOR_SECONDS,
+            )
+            with _named_failures():
+                await self.connection.execute("DISCARD PLANS")
+
+
 class PostgresGroup:
     """An open transaction."""
 
-    def __init__(self, connection: asyncpg.Connection[Any]) -> None:
-        self._connection = connection
+    def __init__(self, link: _Link) -> None:
+        self._link = link
 
-    async def rows(self, query: Query, *columns: Column) -> Sequence[Any]:
+    async def rows(self, query: Query, *columns: Values) -> Sequence[Any]:
         """Fetch."""
         statement, given = query.postgres, columns
         if query.of_one and len(set(columns[0])) == 1:
             statement, given = query.of_one, (columns[0][0], *columns[1:])
         with _named_failures():
-            found: Sequence[Any] = await self._connection.fetch(statement, *given)
-            return found
+            return await self._link.fetch(statement, given)
 
     async def write(self, stages: Sequence[Stage]) -> None:
         """One statement per stage."""
@@ -102,98 +139,93 @@ class PostgresGroup:
         if not guard:
             statement = one_statement(tuple(writes))
         elif len(guard) == 1:
-            statement = one_statement(tuple(writes), "by one")
+            of_one_row = max(map(len, given)) == 1
+            statement = one_statement(tuple(writes), "by one", of_one_row=of_one_row)
+            if of_one_row:
+                given = [rows[0][place] for write, rows in stage for place in write.places]
             given.append(guard[0][1])
         else:
             statement = one_statement(tuple(writes), "by several")
             given += zip(*guard, strict=True)
         with _named_failures():
-            return bool(await self._connection.fetch(statement, *given))
+            return bool(await self._link.fetch(statement, given))
 
 
 class PostgresGroups:
-    """Keeps its connection from group to group; after any failure it takes a new one."""
+    """Keeps its connections from group to group, one to write and one to read meanwhile; after any failure it takes new ones."""
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._open = connecting(engine)
-        self._connection: asyncpg.Connection[Any] | None = None
-        self._groups = 0
-        self._plans_until = (0, 0.0)
+        self._idle: list[_Link] = []
 
-    async def rows(self, query: Query, *columns: Column) -> Sequence[Any]:
+    async def rows(self, query: Query, *columns: Values) -> Sequence[Any]:
         """Fetch."""
-        async with self._connected() as connection:
-            return await PostgresGroup(connection).rows(query, *columns)
+        async with self._connected() as link:
+            return await PostgresGroup(link).rows(query, *columns)
 
     @asynccontextmanager
     async def group(self) -> AsyncIterator[PostgresGroup]:
         """Begin; commit when the block ends well."""
-        async with self._connected() as connection:
-            await self._renew_plans(connection)
+        async with self._connected() as link:
             with _named_failures():
-                await connection.execute("BEGIN")
-            yield PostgresGroup(connection)
+                await link.connection.execute("BEGIN")
+            yield PostgresGroup(link)
             with _named_failures():
-                await connection.execute("COMMIT")
+                await link.connection.execute("COMMIT")
 
     async def write_if(self, guard: Guard, stages: Sequence[Stage]) -> bool:
         """A single statement is a transaction by itself: it travels once, commit and all."""
-        connection, self._connection = self._connection or await self._connect(), None
+        link = await self._take()
         try:
-            await self._renew_plans(connection)
-            done = await self._write_if(connection, guard, stages)
+            await link.renew_plans()
+            done = await self._write_if(link, guard, stages)
         except BaseException:
-            connection.terminate()
+            self._drop(link)
             raise
-        self._connection = connection
+        self._idle.append(link)
         return done
 
     @staticmethod
-    async def _write_if(connection: asyncpg.Connection[Any], guard: Guard, stages: Sequence[Stage]) -> bool:
-        group = PostgresGroup(connection)
+    async def _write_if(link: _Link, guard: Guard, stages: Sequence[Stage]) -> bool:
+        group = PostgresGroup(link)
         try:
             if len(stages) == 1:
                 return await group.write_if(guard, stages)
             with _named_failures():
-                async with connection.transaction():
+                async with link.connection.transaction():
                     return await group.write_if(guard, stages)
         except _OUTRUN:
             return False
 
-    async def _renew_plans(self, connection: asyncpg.Connection[Any]) -> None:
-        """A plan that was right for an empty table may be wrong for a full one, so none is kept for long."""
-        groups, until = self._plans_until
-        self._groups += 1
-        if self._groups >= groups or time.monotonic() >= until:
-            self._plans_until = (
-                min(2 * self._groups, self._groups + _PLANNED_FOR_GROUPS),
-                time.monotonic() + _PLANNED_FOR_SECONDS,
-            )
-            with _named_failures():
-                await connection.execute("DISCARD PLANS")
-
     @asynccontextmanager
-    async def _connected(self) -> AsyncIterator[asyncpg.Connection[Any]]:
-        connection = self._connection or await self._connect()
-        self._connection = None
+    async def _connected(self) -> AsyncIterator[_Link]:
+        link = await self._take()
         try:
-            yield connection
+            await link.renew_plans()
+            yield link
         except BaseException:
-            connection.terminate()
+            self._drop(link)
             raise
-        self._connection = connection
+        self._idle.append(link)
 
-    async def _connect(self) -> asyncpg.Connection[Any]:
+    async def _take(self) -> _Link:
+        """The connection that was used last, whose plans and caches are warm; a new one if none is free."""
+        if self._idle:
+            return self._idle.pop()
         try:
             connection = await self._open()
             await connection.execute(_PLANNING)
-            self._groups = 0
         except (*AWAY, asyncpg.PostgresError) as refused:  # a wrong password, no such database: as good as away
             raise DatabaseUnavailable("The database does not answer.") from refused
-        return connection
+        return _Link(connection)
+
+    def _drop(self, failed: _Link) -> None:
+        """What happened to one connection may have happened to the other."""
+        for link in (failed, *self._idle):
+            link.connection.terminate()
+        self._idle.clear()
 
     async def close(self) -> None:
-        """Close the connection."""
-        if self._connection:
-            await self._connection.close()
-            self._connection = None
+        """Close the connections."""
+        while self._idle:
+            await self._idle.pop().connection.close()

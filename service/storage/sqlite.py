@@ -15,7 +15,7 @@ from service.errors import DatabaseUnavailable, WriteRefused
 from service.storage.groups import many_rows
 
 if TYPE_CHECKING:
-    from service.storage.groups import Column, Guard, Query, Stage
+    from service.storage.groups import Guard, Query, Stage, Values
 
 Result = TypeVar("Result")
 _MOST_ROWS_AT_ONCE = 64
@@ -30,7 +30,7 @@ class SqliteGroup:
         self._groups = groups
         self._stages: Sequence[Stage] = ()
 
-    async def rows(self, query: Query, *columns: Column) -> Sequence[Any]:
+    async def rows(self, query: Query, *columns: Values) -> Sequence[Any]:
         """Fetch."""
         return await self._groups.rows(query, *columns)
 
@@ -79,7 +79,7 @@ class SqliteGroups:
             await self.run(_roll_back)
             raise
 
-    async def rows(self, query: Query, *columns: Column) -> Sequence[Any]:
+    async def rows(self, query: Query, *columns: Values) -> Sequence[Any]:
         """Fetch; the lists travel as JSON."""
         wanted = json.dumps(list(zip(*columns, strict=True)))
         return await self.run(lambda open_: open_.execute(query.sqlite, (wanted,)).fetchall())

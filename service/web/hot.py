@@ -20,6 +20,7 @@ from service.application.tells import Reward, Tell, Told
 from service.errors import BestArmError
 from service.web.metrics import count_request
 from service.web.one_write import OneWriteProtocol
+from service.web.patience import Patience
 from service.web.problems import problem_for, problem_of_ours
 from service.web.request_id import name_request
 from service.web.views import answer_view, assignment_view, encode
@@ -67,6 +68,18 @@ class HotProtocol(OneWriteProtocol):
 
     _candidate: RequestResponseCycle | None = None
     """A request to a hot route whose body has not arrived yet."""
+    _patience: Patience | None = None
+
+    def on_response_complete(self) -> None:
+        """As uvicorn does it, but with one timer for the connection and not one for each answer."""
+        if self.pipeline or self.transport.is_closing():
+            super().on_response_complete()
+            return
+        self.server_state.total_requests += 1
+        self.flow.resume_reading()
+        if self._patience is None:
+            self._patience = Patience(self.loop, self.timeout_keep_alive, self.timeout_keep_alive_handler)
+        self.timeout_keep_alive_task = self._patience.begin()  # type: ignore[assignment] # all uvicorn does is cancel it
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:  # noqa: ANN401 - ASGI
         """Let a request to a hot route wait for its body; start any other."""
@@ -152,7 +165,6 @@ class HotProtocol(OneWriteProtocol):
             status, content = 200, encode(assignment_view(result.experiment, result.arm, result.assignment))
         else:
             status, content = 201 if result.created else 200, encode(answer_view(result))
-        count_request("POST", request.route, status, perf_counter() - request.began)
         if cycle.disconnected or self.transport.is_closing():
             return
         extra = b"idempotency-replayed: true\r\n" if _is_replayed(result) else b""
@@ -166,6 +178,7 @@ class HotProtocol(OneWriteProtocol):
         )
         head.append(content)
         self.write_whole(b"".join(head))
+        count_request("POST", request.route, status, perf_counter() - request.began)
         cycle.response_started = cycle.response_complete = True
         cycle.message_event.set()
         if not cycle.keep_alive:

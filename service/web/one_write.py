@@ -15,10 +15,11 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 class _OneWrite:
     """A transport that holds a first write back until the next one, or until the loop comes round."""
 
-    __slots__ = ("_held", "_loop", "_transport")
+    __slots__ = ("_held", "_loop", "_transport", "is_closing")
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport, self._loop = transport, loop
+        self.is_closing = transport.is_closing
         self._held: bytes | None = None
 
     def write(self, data: bytes) -> None:

@@ -160,8 +160,10 @@ def test_a_batch_is_idempotent(wire: Wire, experiment: str) -> None:
     wire.tell(experiment, first.body["assignments"][0]["id"], 1)
     for arm in {one["arm"] for one in first.body["assignments"]}:
         wire.send("PATCH", f"/v1/experiments/{experiment}/arms/{arm}", {"value": "later"})
-    again = wire.send("POST", path, {"count": 5}, idempotency_key="batch")
-    assert (again.status, again.body, again.headers["idempotency-replayed"]) == (201, first.body, "true")
+    for step in ("pause", "resume"):  # whether it would be answered now or not
+        again = wire.send("POST", path, {"count": 5}, idempotency_key="batch")
+        assert (again.status, again.body, again.headers["idempotency-replayed"]) == (201, first.body, "true")
+        wire.send("POST", f"/v1/experiments/{experiment}/{step}")
     assert wire.send("POST", path, {"count": 6}, idempotency_key="batch").body["code"] == "idempotency_key_reused"
     assert wire.ask(experiment)["draw"] == 6
 

@@ -1,0 +1,169 @@
+"""What is decided while the last group is on its way to the disk, and what becomes of it if that group fails."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from service.application.asks import Answer, Ask, AskMany, note_of
+from service.application.idempotency import Once, OnceCommand, Rendered
+from service.application.ledger import Ledger
+from service.application.tells import Tell, Told
+from service.application.writer import Command
+from service.errors import RewardConflict
+from service.storage.journal import Wanted
+from tests.live.workers import Workers
+
+# How many turns of the event loop the second wave comes after the first: before it is on its way, then, and after it.
+TURNS = (0, 1, 2, 3, 5, 8, 16)
+
+
+class Witness:
+    """A command that notes each time it is decided whether another one was answered by then."""
+
+    def __init__(self, command: Command[Any], earlier: asyncio.Future[Any] | None = None) -> None:
+        self.command, self.earlier = command, earlier
+        self.seen: list[bool] = []
+
+    @property
+    def weight(self) -> int:
+        """The command's own."""
+        return self.command.weight
+
+    def want(self, wanted: Wanted, ledger: Ledger) -> None:
+        """The same."""
+        self.command.want(wanted, ledger)
+
+    def apply(self, ledger: Ledger, now: int) -> Any:  # noqa: ANN401 - the command's own
+        """Note, and decide."""
+        self.seen.append(self.earlier is not None and self.earlier.done())
+        return self.command.apply(ledger, now)
+
+
+class Faulty:
+    """A command with a defect that shows only after it has changed something."""
+
+    weight = 1
+
+    def want(self, wanted: Wanted, ledger: Ledger) -> None:
+        """Nothing."""
+
+    def apply(self, ledger: Ledger, now: int) -> None:
+        """Draw, and fail."""
+        ledger.draw(None, None, now)
+        raise RuntimeError("a defect")
+
+
+def in_two_waves(
+    workers: Workers, key: str, first: Sequence[Command[Any]], second: Sequence[Command[Any]], turns: int
+) -> list[Any]:
+    """Some commands, and others that many turns of the event loop later; refusals are returned, not raised."""
+
+    async def waves() -> list[Any]:
+        writer = workers.contexts[0].writer
+        sent = [asyncio.ensure_future(writer.enqueue(key, command)) for command in first]
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        sent += [asyncio.ensure_future(writer.enqueue(key, command)) for command in second]
+        return await asyncio.wait_for(asyncio.gather(*sent, return_exceptions=True), 30)
+
+    return workers.run(waves())
+
+
+def draws(answers: Sequence[Answer]) -> list[int]:
+    """The numbers of the draws."""
+    return [answer.assignment.draw for answer in answers if answer.assignment]
+
+
+def test_the_next_group_is_decided_while_the_last_one_is_written(workers: Workers, key: str) -> None:
+    """Before its answer is known, and in order."""
+    workers.create(key, [("a", 0.0), ("b", 0.0)])
+    workers.submit(key, Ask(None))
+
+    async def one_after_the_other() -> tuple[list[Answer], list[bool]]:
+        writer = workers.contexts[0].writer
+        first = writer.enqueue(key, Ask(None))
+        for _ in range(2):
+            await asyncio.sleep(0)
+        witness = Witness(Ask(None), first)
+        return [await writer.enqueue(key, witness), await first], witness.seen
+
+    answers, seen = workers.run(one_after_the_other())
+    assert seen == [False]
+    assert draws(answers) == [3, 2]
+    assert workers.replay(key) == 4
+
+
+def test_decisions_ahead_of_an_outrun_group_are_made_anew(workers: Workers, key: str) -> None:
+    """The other worker drew meanwhile, which nobody here knew: no number is given twice, none is left out."""
+    decided: set[int] = set()
+    for turns in TURNS:
+        name = f"{key}-{turns}"
+        workers.create(name, [("a", 0.0), ("b", 0.0)])
+        workers.submit(name, Ask("known to both"))
+        workers.submit(name, Ask("known to both"), worker=1)
+        workers.submit(name, Ask("known to the other"), worker=1)
+        second = [Witness(Ask(f"u{number}", f"k{number}")) for number in range(20)]
+        answers = in_two_waves(workers, name, [Ask("outrun", "k")], second, turns)
+        assert draws(answers) == list(range(4, 25))
+        assert [answer.unit for answer in answers] == ["outrun", *(f"u{number}" for number in range(20))]
+        assert workers.replay(name) == 25
+        decided |= {len(one.seen) for one in second}
+    assert 2 in decided
+
+
+def test_a_defect_ahead_harms_nobody_else(workers: Workers, key: str) -> None:
+    """It fails alone, and what it changed before it failed is not kept."""
+    for turns in TURNS:
+        name = f"{key}-{turns}"
+        workers.create(name, [("a", 0.0), ("b", 0.0)])
+        workers.submit(name, Ask(None))
+        answers = in_two_waves(workers, name, [Ask(None)], [Ask(None), Faulty(), Ask(None)], turns)
+        assert isinstance(answers.pop(2), RuntimeError)
+        assert draws(answers) == [2, 3, 4]
+        assert workers.replay(name) == 5
+
+
+def test_decisions_ahead_of_a_refused_group_are_made_anew(workers: Workers, key: str) -> None:
+    """The first group is written one by one after all, and what came meanwhile after it."""
+    for turns in TURNS:
+        name = f"{key}-{turns}"
+        workers.create(name, [("a", 0.0), ("b", 0.0)])
+        workers.submit(name, Ask(None))
+        answers = in_two_waves(workers, name, [Ask("one"), Ask("lone \ud800 surrogate")], [Ask("two"), Ask("three")], turns)
+        assert isinstance(answers.pop(1), Exception)
+        assert draws(answers) == [2, 3, 4]
+        assert workers.replay(name) == 5
+
+
+def test_what_is_read_ahead_is_not_older_than_what_is_being_written(workers: Workers, key: str) -> None:
+    """Rewards of draws that nobody has in mind any more: the same again counts once, another value is a conflict."""
+    for turns in TURNS:
+        name = f"{key}-{turns}"
+        workers.create(name, [("a", 0.0), ("b", 0.0)])
+        ids = [answer.assignment.id for answer in workers.submit(name, AskMany([None] * 40, by_count=True)) if answer.assignment]
+        workers.restart()
+        first = [Tell(one, "reward", 1.0) for one in ids[:10]]
+        second = [Tell(one, "reward", 1.0) for one in ids[:20]]
+        answers = in_two_waves(workers, name, first, [*second, Tell(ids[0], "reward", 0.0), Tell(ids[25], "void")], turns)
+        assert isinstance(answers[30], RewardConflict)
+        assert all(isinstance(answer, Told) for answer in answers[:30] + answers[31:])
+        assert workers.replay(name) == 1 + 40 + 20 + 1  # created, the draws, the rewards, the void
+
+
+def test_a_batch_with_a_key_takes_effect_once(workers: Workers, key: str) -> None:
+    """Sent again while it is being written, and after it, to either worker."""
+    for turns in TURNS:
+        name = f"{key}-{turns}"
+        workers.create(name, [("a", 0.0), ("b", 0.0)])
+        workers.submit(name, Ask(None))
+        once: Once[list[Answer]] = Once("batch", "once", "hash", 201, lambda answers: repr(draws(answers)).encode(), note_of)
+        batch = OnceCommand(once, AskMany([None] * 5, by_count=True))
+        answers: list[Rendered] = in_two_waves(workers, name, [batch], [Ask(None), batch], turns)
+        assert answers[0].written() == b"[2, 3, 4, 5, 6]"
+        assert not answers[0].replayed
+        assert answers[2].replayed
+        assert workers.submit(name, batch, worker=1).replayed
+        assert workers.submit(name, batch).replayed
+        assert workers.replay(name) == 1 + 1 + 5 + 1
