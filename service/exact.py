@@ -68,7 +68,7 @@ class Moments(msgspec.Struct, frozen=True, gc=False):
         """These rewards with one more (times = 1) or one less (times = -1)."""
         value, square = _with_square(reward)
         total, squares = self.total, self.squares
-        if not squares.shift and not square.shift:  # whole numbers, as with binary rewards
+        if not (total.shift or squares.shift or square.shift):  # whole numbers, as with binary rewards
             return Moments(
                 self.count + times,
                 ExactSum(total.numerator + times * value.numerator),
@@ -92,7 +92,7 @@ class Moments(msgspec.Struct, frozen=True, gc=False):
         """The unbiased variance (n - 1), rounded once; None below two rewards."""
         if self.count < 2:  # noqa: PLR2004 - one value has no spread
             return None
-        if not self.squares.shift:  # then the total is whole, too
+        if not (self.total.shift or self.squares.shift):
             spread = self.count * self.squares.numerator - self.total.numerator * self.total.numerator
             return spread / (self.count * (self.count - 1))
         # (n * squares - total^2) / (n * (n - 1)) over the common denominator 4^total.shift * 2^rest.

@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 
 from service.exact import NO_REWARDS, ExactSum, Moments
 
-rewards = st.one_of(st.sampled_from([0.0, 1.0]), st.floats(-1e100, 1e100), st.floats(-1, 1))
+# Of quarters the squares may add up to a whole number when the rewards do not, and the other way round.
+rewards = st.one_of(
+    st.sampled_from([0.0, 1.0]), st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), st.floats(-1e100, 1e100), st.floats(-1, 1)
+)
 
 
 def counted(values: list[float]) -> Moments:
@@ -48,6 +51,13 @@ def test_sums_survive_their_text(a: float, b: float) -> None:
     total = ExactSum.of(a).plus(ExactSum.of(b)).plus(ExactSum.of(a).squared(), times=3)
     assert ExactSum.parse(str(total)) == total
     assert Fraction(total.numerator, 2**total.shift) == Fraction(a) + Fraction(b) + 3 * Fraction(a) ** 2
+
+
+def test_whole_squares_of_broken_rewards() -> None:
+    """Four quarters and three halves: their squares add up to 1, they themselves to 2.5."""
+    moments = counted([0.25] * 4 + [0.5] * 3)
+    assert moments.variance() == float((1 - Fraction(5, 2) ** 2 / 7) / 6)
+    assert moments.with_reward(1.0).mean() == 3.5 / 8
 
 
 def test_no_rewards_have_no_mean() -> None:

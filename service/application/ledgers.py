@@ -39,6 +39,11 @@ class Ledgers:
         """Nothing in memory can be trusted."""
         self._kept.clear()
 
+    def trim(self, ledgers: Iterable[Ledger]) -> None:
+        """Let these forget their oldest draws. Not while a request waits that relies on them."""
+        for ledger in ledgers:
+            ledger.remember(_RECENT_DRAWS // max(1, len(self._kept)))
+
     async def known(self, source: Reads, keys: set[str]) -> dict[str, Ledger]:
         """Those of the experiments that exist, as this process last saw them; those that it never did are read."""
         known = {key: self._keep(key, self._kept[key]) for key in keys if key in self._kept}
@@ -70,7 +75,6 @@ class Ledgers:
     def _keep(self, key: str, ledger: Ledger) -> Ledger:
         self._kept.pop(key, None)
         self._kept[key] = ledger
-        ledger.remember(_RECENT_DRAWS // len(self._kept))
         if len(self._kept) > _LEDGERS:
             del self._kept[next(iter(self._kept))]
         return ledger

@@ -131,7 +131,7 @@ def period_of(moments: Sequence[Moments], less: Sequence[Moments] | None = None)
 
 def _whole(moments: Sequence[Moments]) -> Ints | None:
     """Counts, sums and sums of squares in three rows, if they are small whole numbers, as with binary rewards."""
-    if any(one.squares.shift for one in moments):
+    if any(one.total.shift or one.squares.shift for one in moments):
         return None
     rows = [
         [one.count for one in moments],

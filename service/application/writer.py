@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from service.application.ledger import Ledger
-    from service.domain import Changes
+    from service.domain import Changes, Progress
     from service.storage.database import Database
     from service.storage.groups import Guard, Reads
 
@@ -44,6 +44,9 @@ _ATTEMPTS = 3
 _RETRY_SECONDS = 0.05
 # How long an experiment that another worker writes, too, is decided under its lock.
 _CONTENDED_SECONDS = 1.0
+# Looking ahead needs a second connection. Where there is none, or a slow one, things go on without it.
+_LOOK_AHEAD_SECONDS = 1.0
+_LOOK_AHEAD_AGAIN_SECONDS = 10.0
 _UNDECIDED: Final = object()
 
 log = structlog.get_logger(__name__)
@@ -111,6 +114,7 @@ class Writer:
         """What the last group saw and did. Whoever reads while it is being written may not see that."""
         self._flying = False
         self._times_taken_back = 0
+        self._look_ahead_from = 0.0
 
     def start(self) -> None:
         """Begin serving."""
@@ -149,17 +153,17 @@ class Writer:
                 self._arrival.clear()
                 await self._arrival.wait()
             if self._looking_ahead:
-                await self._looking_ahead
+                await self._wait_for(self._looking_ahead)
             group = self._next_group()
             if not await self._served(group):
                 for waiting in group:  # so that one request that cannot be written harms no other
-                    await self._served([waiting])
+                    await self._served([waiting], others_may_join=False)
                     self._take_back_ahead()  # the next of them knows nothing of what was decided meanwhile
 
-    async def _served(self, group: list[_Waiting[Any]]) -> bool:
+    async def _served(self, group: list[_Waiting[Any]], *, others_may_join: bool = True) -> bool:
         """Answer them all, be it with a failure; False if the database refused to write one of several."""
         try:
-            await self._answer(group)
+            await self._answer(group, others_may_join=others_may_join)
         except Exception as unexpected:
             self._start_over(group)
             if isinstance(unexpected, WriteRefused) and len(group) > 1:
@@ -186,7 +190,7 @@ class Writer:
                 break
             group.append(queue.popleft())
 
-    async def _answer(self, requests: list[_Waiting[Any]]) -> None:
+    async def _answer(self, requests: list[_Waiting[Any]], *, others_may_join: bool) -> None:
         """Serve the group in one transaction; after a lost connection find out whether it took effect, else try again."""
         for attempt in range(1, _ATTEMPTS + 1):
             # Nobody waits for these any more, and nothing was decided for them yet.
@@ -194,12 +198,12 @@ class Writer:
             changed: list[Changes] = []
             began = time.perf_counter()
             try:
-                await self._commit(requests, changed)
+                await self._commit(requests, changed, others_may_join=others_may_join)
             except _Faulty as faulty:
                 # A defect of ours in one request: it fails alone, the others are served anew from what is stored.
                 self._start_over(requests)
                 _fail(faulty.waiting, faulty.fault)
-                return await self._answer(requests)
+                return await self._answer(requests, others_may_join=others_may_join)
             except DatabaseUnavailable as lost:
                 metrics.group_lost()
                 if not await self._took_effect(changed):
@@ -225,9 +229,10 @@ class Writer:
         """Look for the group's own rows on a new connection."""
         return bool(changed) and await journal.is_written(self._database.groups, changed)
 
-    async def _commit(self, requests: list[_Waiting[Any]], changed: list[Changes]) -> None:
+    async def _commit(self, requests: list[_Waiting[Any]], changed: list[Changes], *, others_may_join: bool) -> None:
         """Decide from memory and write if nobody was faster; where somebody was, or lately has been, take the lock first."""
         groups, keys = self._database.groups, {waiting.key for waiting in requests}
+        guard: Guard = []
         if not self._contended(keys):
             known = await self._ledgers.known(groups, keys)
             guard = sorted((ledger.experiment.id, ledger.stored_version) for ledger in known.values())
@@ -235,7 +240,6 @@ class Writer:
                 await self._decide(groups, requests, known, changed, under_lock=False)
                 if await self._written(guard, changed):
                     return
-                self._expect_others(keys)
             except NotLookedUp:
                 pass
             self._ledgers.forget(keys)  # what was decided in memory never happened
@@ -243,9 +247,11 @@ class Writer:
         self._take_back(requests)
         async with groups.group() as group:
             locked = await journal.lock(group, list(keys))
+            self._expect_others(locked, dict(guard))
             current = await self._ledgers.refreshed(group, locked)
-            # Whoever came for the same experiments while we waited for the lock is served with us: turns are dear.
-            self._fill(requests, sum(waiting.command.weight for waiting in requests), keys)
+            if others_may_join:
+                # Whoever came for the same experiments while we waited for the lock is served with us: turns are dear.
+                self._fill(requests, sum(waiting.command.weight for waiting in requests), keys)
             await self._decide(group, requests, current, changed, under_lock=True)
             if changed:
                 await group.write(journal.stages_of(changed))
@@ -284,12 +290,16 @@ class Writer:
             self._on_its_way[ledger], changes = ledger.found, ledger.hand_over()
             ledger.found = Found()
             changed += [changes] if changes else []
+        self._ledgers.trim(ledgers.values())
 
     # -- ahead --------------------------------------------------------------------------------------------------
 
     def _decide_ahead(self) -> None:
         """Decide the head of the queue as long as that needs nothing but what is in memory."""
         while self._may_decide_ahead and self._queue:
+            if self._queue[0].answer.done():  # nobody waits for it any more
+                self._queue.popleft()
+                continue
             self._may_decide_ahead = self._is_decided_ahead(self._queue[0])
             if self._may_decide_ahead:
                 self._ahead.append(self._queue.popleft())
@@ -304,7 +314,8 @@ class Writer:
                 command.want(wanted, ledger)
                 if not wanted.is_nothing():
                     self._wanted_ahead = Wanted()
-                    self._looking_ahead = self._loop.create_task(self._look_ahead(self._times_taken_back))
+                    if time.monotonic() >= self._look_ahead_from:
+                        self._looking_ahead = self._loop.create_task(self._look_ahead(self._times_taken_back))
                     return False
                 wanted.forget_new()
             waiting.result = command.apply(ledger, self._clock())
@@ -324,7 +335,16 @@ class Writer:
         try:
             await self._read_ahead(taken_back)
         except Exception as failure:  # noqa: BLE001 - they are looked up, and it is met again, when their turn comes
+            self._look_ahead_from = time.monotonic() + _LOOK_AHEAD_AGAIN_SECONDS
             log.warning("looking ahead failed", failure=repr(failure))
+
+    async def _wait_for(self, looking: asyncio.Task[None]) -> None:
+        """Until it has looked; but not for a second connection that does not come."""
+        done, _ = await asyncio.wait({looking}, timeout=_LOOK_AHEAD_SECONDS)
+        if not done:
+            self._look_ahead_from = time.monotonic() + _LOOK_AHEAD_AGAIN_SECONDS
+            self._times_taken_back += 1
+            log.warning("looking ahead takes too long")
 
     async def _read_ahead(self, taken_back: int) -> None:
         batch: list[_Waiting[Any]] = []
@@ -383,10 +403,12 @@ class Writer:
         self._contended_until = {key: until for key, until in self._contended_until.items() if until > now}
         return not self._contended_until.keys().isdisjoint(keys)
 
-    def _expect_others(self, keys: set[str]) -> None:
-        """Another worker was faster, and may well be so again: use the lock for a while."""
-        metrics.group_outrun()
-        self._contended_until |= dict.fromkeys(keys, time.monotonic() + _CONTENDED_SECONDS)
+    def _expect_others(self, locked: dict[str, Progress], versions: dict[int, int]) -> None:
+        """Where another worker was faster it may well be so again: use the lock for a while."""
+        moved = [key for key, found in locked.items() if versions.get(found.experiment.id, found.version) != found.version]
+        if moved:
+            metrics.group_outrun()
+            self._contended_until |= dict.fromkeys(moved, time.monotonic() + _CONTENDED_SECONDS)
 
 
 def _fail(waiting: _Waiting[Any], failure: Exception) -> None:

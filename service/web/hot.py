@@ -70,6 +70,12 @@ class HotProtocol(OneWriteProtocol):
     """A request to a hot route whose body has not arrived yet."""
     _patience: Patience | None = None
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nobody is left to be patient with."""
+        if self._patience is not None:
+            self._patience.end()
+        super().connection_lost(exc)
+
     def on_response_complete(self) -> None:
         """As uvicorn does it, but with one timer for the connection and not one for each answer."""
         if self.pipeline or self.transport.is_closing():

@@ -15,34 +15,35 @@ class Patience:
     It may begin anew thousands of times a second at next to no cost: its one timer looks at what is left when it goes off.
     """
 
-    __slots__ = ("_call", "_loop", "_running", "_seconds", "_until")
+    __slots__ = ("_call", "_loop", "_seconds", "_timer", "_until")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float, call: Callable[[], None]) -> None:
         self._loop, self._seconds, self._call = loop, seconds, call
         self._until: float | None = None
-        self._running = False
+        self._timer: asyncio.TimerHandle | None = None
 
     def begin(self) -> Patience:
         """From now on."""
         self._until = self._loop.time() + self._seconds
-        if not self._running:
-            self._wait(self._until)
+        if self._timer is None:
+            self._timer = self._loop.call_at(self._until, self._look)
         return self
 
     def cancel(self) -> None:
         """Something has happened."""
         self._until = None
 
-    def _wait(self, until: float) -> None:
-        self._running = True
-        self._loop.call_at(until, self._look)
+    def end(self) -> None:
+        """Nothing will happen any more."""
+        if self._timer is not None:
+            self._timer.cancel()
 
     def _look(self) -> None:
-        self._running = False
-        if self._until is None:
+        self._timer, until = None, self._until
+        if until is None:
             return
-        if self._until > self._loop.time():
-            self._wait(self._until)
+        if until > self._loop.time():
+            self._timer = self._loop.call_at(until, self._look)
         else:
             self._until = None
             self._call()

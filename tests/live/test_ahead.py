@@ -6,6 +6,9 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
+from service.application import ledgers
 from service.application.asks import Answer, Ask, AskMany, note_of
 from service.application.idempotency import Once, OnceCommand, Rendered
 from service.application.ledger import Ledger
@@ -150,6 +153,21 @@ def test_what_is_read_ahead_is_not_older_than_what_is_being_written(workers: Wor
         assert isinstance(answers[30], RewardConflict)
         assert all(isinstance(answer, Told) for answer in answers[:30] + answers[31:])
         assert workers.replay(name) == 1 + 40 + 20 + 1  # created, the draws, the rewards, the void
+
+
+def test_what_was_in_mind_when_it_was_looked_at_is_still_there(
+    workers: Workers, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reward of a draw that the next group would forget, behind one that has to be looked up."""
+    monkeypatch.setattr(ledgers, "_RECENT_DRAWS", 8)
+    for turns in TURNS:
+        name = f"{key}-{turns}"
+        workers.create(name, [("a", 0.0), ("b", 0.0)])
+        drawn = [answer.assignment for answer in workers.submit(name, AskMany([None] * 12, by_count=True))]
+        ids = [one.id for one in drawn if one]
+        second = [Tell(ids[0], "reward", 1.0), Tell(ids[-1], "reward", 1.0)]
+        answers = in_two_waves(workers, name, [AskMany([None] * 10, by_count=True)], second, turns)
+        assert [type(answer) for answer in answers[1:]] == [Told, Told]
 
 
 def test_a_batch_with_a_key_takes_effect_once(workers: Workers, key: str) -> None:

@@ -27,6 +27,25 @@ def test_one_request_that_cannot_be_written_harms_no_other(workers: Workers, key
     workers.replay(key)
 
 
+def test_nobody_joins_a_request_that_cannot_be_written(workers: Workers, key: str) -> None:
+    """While another worker is active, those who arrive are served with whoever waits for the lock; but not with this one."""
+    workers.create(key, [("a", 0.0), ("b", 0.0)])
+    workers.submit(key, Ask(None))
+    workers.submit(key, Ask(None), worker=1)
+
+    async def many() -> list[object]:
+        writer = workers.contexts[0].writer
+        sent = [writer.enqueue(key, Ask("one")), writer.enqueue(key, Ask("lone \ud800 surrogate"))]
+        for _ in range(100):
+            await asyncio.sleep(0.0002)
+            sent.append(writer.enqueue(key, Ask(None)))
+        return await asyncio.wait_for(asyncio.gather(*sent, return_exceptions=True), 30)
+
+    answers = workers.run(many())
+    assert [place for place, answer in enumerate(answers) if not isinstance(answer, Answer)] == [1]
+    workers.replay(key)
+
+
 def test_a_request_queued_just_before_the_end_is_served(workers: Workers, key: str) -> None:
     """Closing waits for it."""
     workers.create(key, [("a", 0.0), ("b", 0.0)])
