@@ -10,6 +10,7 @@ import numpy as np
 
 from service.application.ledger import Ledger
 from service.application.recommending import Certainty, certainty, rank
+from service.application.snapshots import snapshot_of
 from service.inference.drift import Period
 from service.storage import reading
 
@@ -44,7 +45,7 @@ async def course(context: Context, key: str, points: int) -> Course:
         progress, records = await reading.experiment_by_key(connection, key)
         stored = await reading.all_snapshots(connection, progress.experiment.id)
     ledger = Ledger(progress, records)
-    chosen = [*_thinned([one for one in stored if one.sequence < progress.version], points - 1), ledger.snapshot()]
+    chosen = [*_thinned([one for one in stored if one.sequence < progress.version], points - 1), snapshot_of(ledger)]
     # Many points of many arms are real work: not on the event loop.
     evaluated = await asyncio.to_thread(lambda: [_point(ledger.experiment, ledger.arms, one) for one in chosen])
     return Course(ledger.experiment, ledger.arms, evaluated)

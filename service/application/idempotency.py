@@ -20,7 +20,7 @@ from service.storage.journal import NotLookedUp
 
 if TYPE_CHECKING:
     from service.application.ledger import Ledger
-    from service.application.writer import Command
+    from service.application.waiting import Command
     from service.storage.journal import Wanted
 
 Result = TypeVar("Result")

@@ -14,6 +14,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from service.application.randomness import random_63_bits as _token
+from service.application.snapshots import Snapshots
 from service.domain import (
     Arm,
     ArmRecord,
@@ -27,7 +28,6 @@ from service.domain import (
     Json,
     ObservationRecord,
     Progress,
-    Snapshot,
     StoredReply,
 )
 from service.policy.base import Evidence
@@ -44,10 +44,6 @@ if TYPE_CHECKING:
     from service.policy.run import Run
 
 _MICROSECONDS = 1_000_000
-# How many snapshots an experiment keeps: fewer when each is large, because it has many arms.
-_MOST_SNAPSHOTS = 512
-_LEAST_SNAPSHOTS = 64
-_MOST_SNAPSHOT_ENTRIES = 500_000
 _PENDING = AssignmentState("pending", None, closed=True)
 _PENDING_OPEN = AssignmentState("pending", None, closed=False)
 
@@ -80,7 +76,7 @@ class Ledger:
         self.epoch = progress.epoch
         self._batch, self._plan_cursor, self._plan_averaged = progress.batch, progress.plan_cursor, progress.plan_averaged
         self._may_expire, self._observed = progress.may_expire, progress.observed
-        self._snapshot_at, self._snapshot_stride = progress.snapshot_at, progress.snapshot_stride
+        self._snapshots = Snapshots(progress.snapshot_at, progress.snapshot_stride)
         for record in moved:
             if record.arm.position == len(self.arms):
                 self.arms.append(record.arm)
@@ -108,8 +104,8 @@ class Ledger:
             plan_averaged=self._plan_averaged,
             may_expire=self._may_expire,
             observed=self._observed,
-            snapshot_at=self._snapshot_at,
-            snapshot_stride=self._snapshot_stride,
+            snapshot_at=self._snapshots.at,
+            snapshot_stride=self._snapshots.stride,
         )
 
     def position_of(self, key: str) -> int | None:
@@ -295,7 +291,7 @@ class Ledger:
         """All changes since the last time, to be written; None if there are none."""
         if not self._events and not self._drawn and not self._replies:
             return None
-        snapshots, thin = self._take_snapshot()
+        snapshots, thin = self._snapshots.pass_by(self)
         self._touched.difference_update(self._added)
         self._redefined.difference_update(self._added)
         self._drawn_from.difference_update(self._touched, self._added)
@@ -317,39 +313,6 @@ class Ledger:
         )
         self._clear_changes()
         return changes
-
-    def snapshot(self) -> Snapshot:
-        """The statistics as they are now, for the course of the experiment."""
-        targets = np.zeros(len(self.arms))
-        targets[self.positions] = self.targets()
-        matured = [one.matured for one in self.statistics]
-        return Snapshot(
-            sequence=self.version,
-            at=self.as_of,
-            draws=[one.draws for one in self.statistics],
-            observations=[one.observed.count for one in self.statistics],
-            means=[one.shown_mean() for one in self.statistics],
-            matured=[one.count for one in matured],
-            matured_means=[one.mean() for one in matured],
-            matured_variances=[one.variance() for one in matured],
-            targets=targets.tolist(),
-            active=[arm.active for arm in self.arms],
-        )
-
-    def _take_snapshot(self) -> tuple[list[Snapshot], bool]:
-        """A snapshot for every stride of the sequence; when there are too many, every second one goes and the stride doubles.
-
-        Replay does not come here: the course is for people to look at, no decision reads it.
-        """
-        stride = max(self._snapshot_stride, len(self.arms))
-        if self.version // stride == self._snapshot_at // stride:
-            return [], False
-        self._snapshot_at = self.version
-        thin = False
-        if self.version // stride >= max(_LEAST_SNAPSHOTS, min(_MOST_SNAPSHOTS, _MOST_SNAPSHOT_ENTRIES // len(self.arms))):
-            thin = True
-            self._snapshot_stride = 2 * stride
-        return [self.snapshot()], thin
 
     # -- how it is kept -----------------------------------------------------------------------------------------
 

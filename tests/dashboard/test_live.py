@@ -66,10 +66,12 @@ def test_hidden_pages_ask_for_nothing(browser: Browser, dashboard: Server, http:
     """A tab in the background closes its stream and asks nothing; in front again it shows the newest state at once."""
     create(http, key)
     with browser.new_context(base_url=dashboard.url) as screen:
-        for where in (f"/experiments/{key}", "/"):
+        # Where, and what is there once the page has asked for all that it shows at first.
+        for where, last in ((f"/experiments/{key}", ".log li"), ("/", "tbody tr")):
             page = screen.new_page()
             page.goto(where)
             expect(page.locator("#connection")).to_have_text("Live")
+            expect(page.locator(last).first).to_be_visible()
             page.evaluate(HIDE, arg=True)
             asked: list[str] = []
             page.on("request", partial(_note, asked))

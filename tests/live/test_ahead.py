@@ -13,7 +13,7 @@ from service.application.asks import Answer, Ask, AskMany, note_of
 from service.application.idempotency import Once, OnceCommand, Rendered
 from service.application.ledger import Ledger
 from service.application.tells import Tell, Told
-from service.application.writer import Command
+from service.application.waiting import Command
 from service.errors import RewardConflict
 from service.storage.journal import Wanted
 from tests.live.workers import Workers

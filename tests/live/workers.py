@@ -12,7 +12,8 @@ from service.application.context import Context
 from service.application.idempotency import Once
 from service.application.recommending import Recommendation
 from service.application.replaying import replay
-from service.application.writer import Command, Writer
+from service.application.waiting import Command
+from service.application.writer import Writer
 from service.domain import Arm, Assignment, Experiment, Expiry, PolicySpec, RewardSpec
 from service.storage.database import Database
 

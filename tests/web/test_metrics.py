@@ -102,6 +102,8 @@ def test_a_dead_worker_leaves_its_counts_but_not_its_queue(tmp_path: Path) -> No
         arms = [{"key": "grey"}, {"key": "green"}]
         client.post("/v1/experiments", json={"key": "mortal", "arms": arms})
         client.post("/v1/experiments/mortal/assignments", json={})
+        while count(client, "bestarm_events_total", kind="draw") != 1:  # counted a moment after it is answered
+            time.sleep(0.01)
         (folder,) = tmp_path.glob("bestarm-metrics-*")
         held = next(folder.glob("gauge_livesum_*.db"))
         os.kill(int(held.stem.rpartition("_")[2]), signal.SIGKILL)

@@ -1,0 +1,36 @@
+"""Which experiments other workers write, too, as far as this process has noticed."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from service.application import metrics
+
+if TYPE_CHECKING:
+    from service.domain import Progress
+
+# How long an experiment that another worker writes, too, is decided under its lock.
+_SECONDS = 1.0
+
+
+class Contention:
+    """Whoever was outrun expects to be so again for a while."""
+
+    def __init__(self) -> None:
+        self._until: dict[str, float] = {}
+
+    def is_in(self, *keys: str) -> bool:
+        """Has another worker been faster in one of these a moment ago?"""
+        if not self._until:
+            return False
+        now = time.monotonic()
+        self._until = {key: until for key, until in self._until.items() if until > now}
+        return not self._until.keys().isdisjoint(keys)
+
+    def notice(self, locked: dict[str, Progress], expected: dict[int, int]) -> None:
+        """Experiments as they are, and the versions that were expected: where they differ another worker was faster."""
+        moved = [key for key, found in locked.items() if expected.get(found.experiment.id, found.version) != found.version]
+        if moved:
+            metrics.group_outrun()
+            self._until |= dict.fromkeys(moved, time.monotonic() + _SECONDS)

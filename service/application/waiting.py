@@ -1,0 +1,114 @@
+"""Requests that wait for the writer: what they are, how they gather into groups, and how they are decided."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeAlias, TypeVar
+
+from service.errors import BestArmError, ExperimentNotFound
+from service.storage import journal
+from service.storage.journal import NotLookedUp, Wanted
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Sequence
+
+    from service.application.ledger import Ledger
+    from service.storage.groups import Reads
+
+Result = TypeVar("Result", covariant=True)  # noqa: PLC0105 - reads better in the protocol below
+
+# A group is bounded so that its transaction stays short; batch requests count with all their items.
+LARGEST_GROUP = 512
+LARGEST_WEIGHT = 10_000
+UNDECIDED: Final = object()
+
+
+class Command(Protocol[Result]):
+    """One request that may change one experiment."""
+
+    @property
+    def weight(self) -> int:
+        """How many single requests it stands for."""
+        ...
+
+    def want(self, wanted: Wanted, ledger: Ledger) -> None:
+        """Say what must be looked up before it can be decided."""
+        ...
+
+    def apply(self, ledger: Ledger, now: int) -> Result:
+        """Decide and change the ledger. A refusal is raised before anything was changed."""
+        ...
+
+
+@dataclass(slots=True)
+class Waiting(Generic[Result]):
+    """A request for the experiment with this key."""
+
+    key: str
+    command: Command[Result]
+    answer: asyncio.Future[Result]
+    result: Any = UNDECIDED
+    """What it comes to once its group is durable; a refusal, too."""
+    looked_up: bool = False
+    """Its ledger found all that it wants to see."""
+
+    def fail(self, failure: Exception) -> None:
+        """Answer with a failure, if anybody waits for it."""
+        if not self.answer.done():
+            self.answer.set_exception(failure)
+
+    def give(self) -> None:
+        """Answer with the result."""
+        if isinstance(self.result, BestArmError):
+            self.fail(self.result)
+        elif not self.answer.done():
+            self.answer.set_result(self.result)
+
+
+Queue: TypeAlias = deque[Waiting[Any]]
+
+
+class Faulty(Exception):  # noqa: N818 - caught by the writer
+    """A defect of ours showed in one request of a group."""
+
+    def __init__(self, waiting: Waiting[Any], fault: Exception) -> None:
+        self.waiting = waiting
+        self.fault = fault
+
+
+def fill(group: list[Waiting[Any]], queue: Queue, weight: int, keys: set[str] | None = None) -> None:
+    """A group that weighs so much, from the queue, within bounds; with keys, only while it is for one of these."""
+    while queue and len(group) < LARGEST_GROUP and (keys is None or queue[0].key in keys):
+        weight += queue[0].command.weight
+        if weight > LARGEST_WEIGHT and group:
+            break
+        group.append(queue.popleft())
+
+
+async def decide(
+    source: Reads, requests: Sequence[Waiting[Any]], ledgers: dict[str, Ledger], now: int, *, under_lock: bool
+) -> None:
+    """Look up what those of them want that are not decided yet, and decide one after the other in memory."""
+    undecided = [waiting for waiting in requests if waiting.result is UNDECIDED]
+    wanted: dict[Ledger, Wanted] = {}
+    for waiting in undecided:
+        ledger = ledgers.get(waiting.key)
+        if ledger and not waiting.looked_up:
+            want = wanted.get(ledger) or wanted.setdefault(ledger, Wanted())
+            waiting.command.want(want, ledger)
+    if under_lock or not all(want.is_nothing() for want in wanted.values()):
+        seen = await journal.look_up(source, {one.experiment.id: want for one, want in wanted.items()}, under_lock=under_lock)
+        for ledger in wanted:
+            ledger.find(seen[ledger.experiment.id])
+    for waiting in undecided:
+        ledger = ledgers.get(waiting.key)
+        try:
+            waiting.result = ExperimentNotFound(waiting.key) if ledger is None else waiting.command.apply(ledger, now)
+        except BestArmError as refused:
+            waiting.result = refused
+        except NotLookedUp:
+            raise
+        except Exception as fault:
+            raise Faulty(waiting, fault) from fault
