@@ -38,8 +38,9 @@ app = typer.Typer(
 say = Console(stderr=True, highlight=False)
 # Requests in flight get this long to finish after Ctrl-C or SIGTERM.
 _GRACE_SECONDS = 20
-# A worker on a busy host may need long to start; killed too soon it would be started again and again, and never serve.
-_STARTING_SECONDS = 60
+# A worker on a busy host may need long to start; killed too soon it would be started again and again, and never serve. But the
+# parent waits that long, too, for one that dies just while it is asked whether it is well.
+_STARTING_SECONDS = 20
 
 
 def _version(wanted: bool) -> None:  # noqa: FBT001 - typer's callback

@@ -105,7 +105,9 @@ def test_a_dead_worker_leaves_its_counts_but_not_its_queue(tmp_path: Path) -> No
         while count(client, "bestarm_events_total", kind="draw") != 1:  # counted a moment after it is answered
             time.sleep(0.01)
         (folder,) = tmp_path.glob("bestarm-metrics-*")
-        held = next(folder.glob("gauge_livesum_*.db"))
+        while len(queues := sorted(folder.glob("gauge_livesum_*.db"))) != 2:  # the other worker may still be starting
+            time.sleep(0.1)
+        held = queues[0]
         os.kill(int(held.stem.rpartition("_")[2]), signal.SIGKILL)
         deadline = time.monotonic() + 20
         while held.exists() and time.monotonic() < deadline:
