@@ -138,7 +138,7 @@ def _type_of(column: Column[Any]) -> str:
     return str(column.type.compile(dialect=_POSTGRES)).partition("(")[0]
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=1024)
 def many_rows(write: Write, count: int) -> tuple[str, ...]:
     """The statements of a write for so many rows at once, as SQLite takes them: all values of all rows, one after the other."""
     columns = write.table.columns.keys()

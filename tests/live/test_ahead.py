@@ -19,7 +19,7 @@ from service.storage.journal import Wanted
 from tests.live.workers import Workers
 
 # How many turns of the event loop the second wave comes after the first: before it is on its way, then, and after it.
-TURNS = (0, 1, 2, 3, 5, 8, 16)
+TURNS = (0, 1, 2, 3, 6)
 
 
 class Witness:
