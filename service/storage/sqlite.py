@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from service.storage.groups import Guard, Query, Stage, Values
 
 Result = TypeVar("Result")
-# Each number of rows is a statement of its own, prepared once: the fewer statements a group takes, the fewer times its thread waits.
+# Each number of rows is a statement of its own, prepared once: the fewer statements a group takes, the less its thread waits.
 _MOST_ROWS_AT_ONCE = 64
 _STATEMENTS = 1024
 # How long the event loop may keep the interpreter while that thread waits for it.
