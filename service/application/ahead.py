@@ -88,9 +88,10 @@ class Ahead:
 
     async def looked(self) -> None:
         """Wait for what is being looked up; but not for a second connection that does not come."""
-        if self._looking is None:
+        looking, self._looking = self._looking, None  # so that one that hangs is waited for once
+        if looking is None:
             return
-        done, _ = await asyncio.wait({self._looking}, timeout=_LOOK_SECONDS)
+        done, _ = await asyncio.wait({looking}, timeout=_LOOK_SECONDS)
         if not done:
             self._look_from = time.monotonic() + _LOOK_AGAIN_SECONDS
             self._times_taken_back += 1

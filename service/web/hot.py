@@ -172,6 +172,7 @@ class HotProtocol(OneWriteProtocol):
         else:
             status, content = 201 if result.created else 200, encode(answer_view(result))
         if cycle.disconnected or self.transport.is_closing():
+            count_request("POST", request.route, status, perf_counter() - request.began)
             return
         extra = b"idempotency-replayed: true\r\n" if _is_replayed(result) else b""
         head = [_STATUS[status]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -96,17 +97,39 @@ def test_no_client_can_make_up_a_series(serving: Server) -> None:
         assert not any("nothing" in (label or "") for label in labels)
 
 
+def test_an_ask_whose_client_left_is_counted_too(serving: Server) -> None:
+    """It took effect, so it was a request that was answered, though nobody read that."""
+    with serving.client() as client:
+
+        def counted() -> tuple[float, float]:
+            asked = count(client, "bestarm_request_seconds_count", method="POST", route=_ASK, status="201")
+            return count(client, "bestarm_events_total", kind="draw"), asked
+
+        client.post("/v1/experiments", json={"key": "left", "arms": [{"key": "grey"}, {"key": "green"}]})
+        draws_before, asked_before = counted()
+        for _ in range(20):
+            with socket.create_connection(("127.0.0.1", serving.port)) as leaving:
+                leaving.sendall(b"POST /v1/experiments/left/assignments HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
+        deadline = time.monotonic() + 10
+        while (now := counted())[0] < draws_before + 1 or now[0] - draws_before != now[1] - asked_before:
+            assert time.monotonic() < deadline, now
+            time.sleep(0.1)
+
+
 def test_a_dead_worker_leaves_its_counts_but_not_its_queue(tmp_path: Path) -> None:
     """Counters never fall when a worker is replaced; what waited in it is not shown for ever."""
     with Server(f"sqlite:///{tmp_path}/bestarm.db", workers=2, TMPDIR=str(tmp_path)) as running, running.client() as client:
         arms = [{"key": "grey"}, {"key": "green"}]
         client.post("/v1/experiments", json={"key": "mortal", "arms": arms})
         client.post("/v1/experiments/mortal/assignments", json={})
-        while count(client, "bestarm_events_total", kind="draw") != 1:  # counted a moment after it is answered
-            time.sleep(0.01)
         (folder,) = tmp_path.glob("bestarm-metrics-*")
-        while len(queues := sorted(folder.glob("gauge_livesum_*.db"))) != 2:  # the other worker may still be starting
+        deadline = time.monotonic() + 20
+        queues: list[Path] = []
+        # A draw is counted a moment after it is answered, and the other worker may still be starting.
+        while (counted := count(client, "bestarm_events_total", kind="draw")) != 1 or len(queues) != 2:
+            assert time.monotonic() < deadline, (counted, queues)
             time.sleep(0.1)
+            queues = sorted(folder.glob("gauge_livesum_*.db"))
         held = queues[0]
         os.kill(int(held.stem.rpartition("_")[2]), signal.SIGKILL)
         deadline = time.monotonic() + 20
