@@ -111,4 +111,6 @@ async def decide(
         except NotLookedUp:
             raise
         except Exception as fault:
+            if not under_lock:  # the ledger may be older than what was looked up: under the lock it is not
+                raise NotLookedUp from fault
             raise Faulty(waiting, fault) from fault
