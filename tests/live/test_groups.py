@@ -8,8 +8,10 @@ from dataclasses import replace
 from msgspec import structs
 
 from service.application.asks import Answer, Ask
+from service.application.experiments import AddArm
+from service.application.sweeping import Sweep
 from service.application.tells import Tell, Told
-from service.domain import Changes, Event
+from service.domain import Arm, Changes, Event, Expiry
 from service.storage import journal, reading
 from tests.live.workers import Workers
 
@@ -86,3 +88,14 @@ def test_a_group_without_a_draw_took_effect_only_if_all_of_it_did(workers: Worke
     assert not workers.run(written(replace(told, events=[structs.replace(told.events[0], at=1)])))
     assert not workers.run(written(told, replace(told, drawn=[structs.replace(drawn, token=drawn.token ^ 1)])))
     assert workers.run(written(replace(told, events=[other], drawn=[drawn])))
+
+
+def test_a_worker_sweeps_a_draw_of_an_arm_that_it_does_not_know(workers: Workers, key: str) -> None:
+    """What was looked up is newer than what the worker remembers: it notices, and does not fail."""
+    workers.create(key, [("a", 0.0)], expiry=Expiry(60.0, 0.0))
+    workers.submit(key, Ask(None))
+    workers.submit(key, AddArm(Arm(0, "b", "b", None, 0.0)), worker=1)
+    assert [workers.submit(key, Ask(None), worker=1).arm.key for _ in range(3)].count("b")
+    workers.now += 61_000_000
+    assert workers.submit(key, Sweep(workers.now)) == 4
+    workers.replay(key)
