@@ -41,27 +41,24 @@ class Ahead:
         self, database: Database, queue: Queue, ledgers: Ledgers, contention: Contention, clock: Callable[[], int]
     ) -> None:
         self._database, self._queue, self._ledgers, self._contention, self._clock = database, queue, ledgers, contention, clock
-        self._decided: list[Waiting[Any]] = []
+        self.decided: list[Waiting[Any]] = []
         self._weight = 0
         self._flying = False
         self._may_decide = False
         self._wanted = Wanted()
         self._on_its_way: dict[Ledger, Found] = {}
         """What the last group saw and did. Whoever reads while it is being written may not see that."""
-        self._looking: asyncio.Task[None] | None = None
+        self.looking: asyncio.Task[None] | None = None
         self._look_from = 0.0
         self._times_taken_back = 0
-
-    def __len__(self) -> int:
-        """How many requests are decided."""
-        return len(self._decided)
 
     def begin(self, on_its_way: dict[Ledger, Found]) -> None:
         """A group takes off; this is what it saw and did."""
         self._on_its_way = on_its_way
         self._flying = self._may_decide = True
-        self._looking = None
-        self.notice()
+        self.looking = None
+        if self._queue:
+            self.notice()
 
     def end(self, *, well: bool) -> None:
         """It landed, or not."""
@@ -71,13 +68,13 @@ class Ahead:
 
     def notice(self) -> None:
         """Something is in the queue: decide it, with whatever else arrives in this turn of the loop."""
-        if self._may_decide and self._queue:
+        if self._may_decide:
             asyncio.get_running_loop().call_soon(self._decide)
 
     def take(self) -> tuple[list[Waiting[Any]], int]:
         """What is decided, and its weight; it must be written with the very next group."""
-        taken = self._decided, self._weight
-        self._decided, self._weight = [], 0
+        taken = self.decided, self._weight
+        self.decided, self._weight = [], 0
         return taken
 
     def take_back(self) -> None:
@@ -88,7 +85,7 @@ class Ahead:
 
     async def looked(self) -> None:
         """Wait for what is being looked up; but not for a second connection that does not come."""
-        looking, self._looking = self._looking, None  # so that one that hangs is waited for once
+        looking, self.looking = self.looking, None  # so that one that hangs is waited for once
         if looking is None:
             return
         done, _ = await asyncio.wait({looking}, timeout=_LOOK_SECONDS)
@@ -99,23 +96,31 @@ class Ahead:
 
     def _decide(self) -> None:
         """Decide the head of the queue as long as that needs nothing but what is in memory."""
-        while self._may_decide and self._queue:
-            if self._queue[0].answer.done():  # nobody waits for it any more
-                self._queue.popleft()
+        queue, now = self._queue, self._clock()
+        while self._may_decide and queue:
+            waiting = queue[0]
+            if waiting.answer.done():  # nobody waits for it any more
+                queue.popleft()
                 continue
-            self._may_decide = self._is_decided(self._queue[0])
+            self._may_decide = self._is_decided(waiting, now)
             if self._may_decide:
-                self._decided.append(self._queue.popleft())
+                self.decided.append(queue.popleft())
+        self._wanted.forget_new()
 
-    def _is_decided(self, waiting: Waiting[Any]) -> bool:
-        ledger, command = self._ledgers.get(waiting.key), waiting.command
+    def _is_decided(self, waiting: Waiting[Any], now: int) -> bool:
+        ledger, command = self._ledgers.kept.get(waiting.key), waiting.command
         weight = self._weight + command.weight
-        if ledger is None or weight > LARGEST_WEIGHT or len(self) >= LARGEST_GROUP or self._contention.is_in(waiting.key):
+        if ledger is None or weight > LARGEST_WEIGHT or len(self.decided) >= LARGEST_GROUP:
+            return False
+        if self._contention.until and self._contention.is_in(waiting.key):
             return False
         try:
-            if not waiting.looked_up and self._must_look(waiting, ledger):
-                return False
-            waiting.result = command.apply(ledger, self._clock())
+            if not waiting.looked_up:
+                command.want(self._wanted, ledger)
+                if not self._wanted.is_nothing():
+                    self._begin_to_look()
+                    return False
+            waiting.result = command.apply(ledger, now)
         except BestArmError as refused:
             waiting.result = refused
         except NotLookedUp:
@@ -127,15 +132,10 @@ class Ahead:
         self._weight = weight
         return True
 
-    def _must_look(self, waiting: Waiting[Any], ledger: Ledger) -> bool:
-        waiting.command.want(self._wanted, ledger)
-        if self._wanted.is_nothing():
-            self._wanted.forget_new()
-            return False
+    def _begin_to_look(self) -> None:
         self._wanted = Wanted()
         if time.monotonic() >= self._look_from:
-            self._looking = asyncio.get_running_loop().create_task(self._look(self._times_taken_back))
-        return True
+            self.looking = asyncio.get_running_loop().create_task(self._look(self._times_taken_back))
 
     async def _look(self, taken_back: int) -> None:
         """Read what the head of the queue wants to see while the last group is being written, and go on deciding."""
@@ -149,8 +149,8 @@ class Ahead:
         batch: list[Waiting[Any]] = []
         wanted: dict[Ledger, Wanted] = {}
         weight = self._weight
-        for waiting in islice(self._queue, LARGEST_GROUP - len(self)):
-            ledger = self._ledgers.get(waiting.key)
+        for waiting in islice(self._queue, LARGEST_GROUP - len(self.decided)):
+            ledger = self._ledgers.kept.get(waiting.key)
             weight += waiting.command.weight
             if ledger is None or weight > LARGEST_WEIGHT:
                 break

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import msgspec
 from msgspec import structs
@@ -42,16 +42,12 @@ class Ask(msgspec.Struct, frozen=True, gc=False):
 
     unit: str | None
     idempotency_key: str | None = None
-
-    @property
-    def weight(self) -> int:
-        """One request."""
-        return 1
+    weight: ClassVar[int] = 1
 
     def want(self, wanted: Wanted, ledger: Ledger) -> None:
         """The draw of this key, the assignment of this unit."""
         if self.idempotency_key is not None:
-            (wanted.new_ask_keys if _always_draws(ledger) else wanted.ask_keys).add(self.idempotency_key)
+            (wanted.new_ask_keys if ledger.always_draws else wanted.ask_keys).add(self.idempotency_key)
         if self.unit is not None and ledger.experiment.sticky:
             wanted.units.add(self.unit)
 
@@ -61,13 +57,10 @@ class Ask(msgspec.Struct, frozen=True, gc=False):
             first = ledger.found.by_key.get(self.idempotency_key)
             if first is not None:
                 return _replayed(ledger, ledger.found.assignments[first], self.unit)
-            if self.idempotency_key not in ledger.found.ask_keys and not _always_draws(ledger):
+            if not ledger.always_draws and self.idempotency_key not in ledger.found.ask_keys:
                 raise NotLookedUp  # an earlier request of this very group paused or concluded the experiment
-        settled = _without_draw(ledger, self.unit)
-        if settled:
-            return settled
-        assignment = ledger.draw(self.unit, self.idempotency_key, now)
-        return _fresh(ledger, assignment)
+        settled = None if ledger.always_draws else _without_draw(ledger, self.unit)
+        return settled or _fresh(ledger, ledger.draw(self.unit, self.idempotency_key, now))
 
 
 class AskMany(msgspec.Struct, frozen=True, gc=False):
@@ -90,15 +83,10 @@ class AskMany(msgspec.Struct, frozen=True, gc=False):
         """One answer per unit, in order; where sticky, repeated units share one."""
         if self.by_count and ledger.experiment.sticky:
             raise UnitRequired("This experiment is sticky: give `units`, not `count`.")
-        if _always_draws(ledger):
+        if ledger.always_draws:
             return [_fresh(ledger, ledger.draw(unit, None, now)) for unit in self.units]
         # The first ask refuses where any would: status and stickiness are the same for all of them.
         return [Ask(unit).apply(ledger, now) for unit in self.units]
-
-
-def _always_draws(ledger: Ledger) -> bool:
-    """Is every ask with a new key a draw?"""
-    return ledger.experiment.status == "running" and not ledger.experiment.sticky
 
 
 def _without_draw(ledger: Ledger, unit: str | None) -> Answer | None:

@@ -18,19 +18,18 @@ class Contention:
     """Whoever was outrun expects to be so again for a while."""
 
     def __init__(self) -> None:
-        self._until: dict[str, float] = {}
+        self.until: dict[str, float] = {}
+        """By experiment; empty where one worker serves all."""
 
     def is_in(self, *keys: str) -> bool:
         """Has another worker been faster in one of these a moment ago?"""
-        if not self._until:
-            return False
         now = time.monotonic()
-        self._until = {key: until for key, until in self._until.items() if until > now}
-        return not self._until.keys().isdisjoint(keys)
+        self.until = {key: until for key, until in self.until.items() if until > now}
+        return not self.until.keys().isdisjoint(keys)
 
     def notice(self, locked: dict[str, Progress], expected: dict[int, int]) -> None:
         """Experiments as they are, and the versions that were expected: where they differ another worker was faster."""
         moved = [key for key, found in locked.items() if expected.get(found.experiment.id, found.version) != found.version]
         if moved:
             metrics.group_outrun()
-            self._until |= dict.fromkeys(moved, time.monotonic() + _SECONDS)
+            self.until |= dict.fromkeys(moved, time.monotonic() + _SECONDS)

@@ -130,21 +130,13 @@ class Ledger:
         seen.update(self.found)
         self.found = seen
 
-    @property
-    def stored_version(self) -> int:
-        """The version in the database, as soon as what was handed over is written."""
-        return self._handed_over
-
     def remember(self, most: int) -> None:
-        """Keep so many of the last draws in mind: most rewards are for one of them and then need no look into the database."""
-        if len(self.recent) > most:
-            for draw in list(islice(self.recent, len(self.recent) - most // 2)):
-                del self.recent[draw]
+        """Keep at most so many of the last draws in mind. Most rewards are for one of them and need no look into the database."""
+        for draw in list(islice(self.recent, max(0, len(self.recent) - most // 2))):
+            del self.recent[draw]
 
     def records(self, positions: Collection[int]) -> list[ArmRecord]:
         """Arms with their statistics, the running plan included, in order."""
-        if not positions:
-            return []
         return [ArmRecord(self.arms[position], self._with_plan(position)) for position in sorted(positions)]
 
     # -- what can happen to it ----------------------------------------------------------------------------------
@@ -217,7 +209,7 @@ class Ledger:
         told = kind in ("reward", "correction")
         rewarded_at = event.at if told else (assignment.rewarded_at if status == "rewarded" else None)
         moved = replace(assignment, state=after, rewarded_at=rewarded_at)
-        if draw in self._moved or moved.sequence > self._handed_over:
+        if draw in self._moved or moved.sequence > self.stored_version:
             self._moved_again.add(draw)
         self._moved.add(draw)
         self.found.assignments[draw] = moved
@@ -292,18 +284,19 @@ class Ledger:
         if not self._events and not self._drawn and not self._replies:
             return None
         snapshots, thin = self._snapshots.pass_by(self)
-        self._touched.difference_update(self._added)
-        self._redefined.difference_update(self._added)
+        if self._added:
+            self._touched.difference_update(self._added)
+            self._redefined.difference_update(self._added)
         self._drawn_from.difference_update(self._touched, self._added)
         changes = Changes(
             progress=self.progress,
-            arms=self.records(self._touched),
-            redefined=self.records(self._redefined),
-            new_arms=self.records(self._added),
-            drawn_arms=self.records(self._drawn_from),
+            arms=self.records(self._touched) if self._touched else [],
+            redefined=self.records(self._redefined) if self._redefined else [],
+            new_arms=self.records(self._added) if self._added else [],
+            drawn_arms=self.records(self._drawn_from) if self._drawn_from else [],
             events=self._events,
             drawn=self._drawn,
-            moved=[self.found.assignments[draw] for draw in self._moved_again],
+            moved=[self.found.assignments[draw] for draw in self._moved_again] if self._moved_again else [],
             batches=self._batches,
             observations=self._observations,
             replies=self._replies,
@@ -329,10 +322,13 @@ class Ledger:
         self._observations: list[ObservationRecord] = []
         self._replies: list[StoredReply] = []
         self._settings_changed = False
-        self._handed_over = self.version
+        self.stored_version = self.version
+        """The version in the database, as soon as what was handed over is written."""
 
     def _settle(self) -> None:
         """Lay out the arrays over the active arms anew."""
+        self.always_draws = self.experiment.status == "running" and not self.experiment.sticky
+        """Is every ask with a new key a draw?"""
         self.policy = make_policy(self.experiment.policy)
         self._positions = active = [arm.position for arm in self.arms if arm.active]
         self.positions = np.array(active, np.int64)

@@ -24,29 +24,28 @@ class Ledgers:
     """By the experiment's key."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, Ledger] = {}
-
-    def get(self, key: str) -> Ledger | None:
-        """As this process last saw it."""
-        return self._kept.get(key)
+        self.kept: dict[str, Ledger] = {}
+        """As this process last saw them."""
 
     def forget(self, keys: Iterable[str]) -> None:
         """What was decided on these never happened, or is not what is stored."""
         for key in keys:
-            self._kept.pop(key, None)
+            self.kept.pop(key, None)
 
     def forget_all(self) -> None:
         """Nothing in memory can be trusted."""
-        self._kept.clear()
+        self.kept.clear()
 
     def trim(self, ledgers: Iterable[Ledger]) -> None:
         """Let these forget their oldest draws. Not while a request waits that relies on them."""
+        most = _RECENT_DRAWS // max(1, len(self.kept))
         for ledger in ledgers:
-            ledger.remember(_RECENT_DRAWS // max(1, len(self._kept)))
+            if len(ledger.recent) > most:
+                ledger.remember(most)
 
     async def known(self, source: Reads, keys: set[str]) -> dict[str, Ledger]:
         """Those of the experiments that exist, as this process last saw them; those that it never did are read."""
-        known = {key: self._keep(key, self._kept[key]) for key in keys if key in self._kept}
+        known = {key: self._keep(key, self.kept[key]) for key in keys if key in self.kept}
         unknown = keys.difference(known)
         if unknown:
             known |= await self.refreshed(source, await journal.find(source, list(unknown)))
@@ -54,7 +53,7 @@ class Ledgers:
 
     async def refreshed(self, source: Reads, found: dict[str, Progress]) -> dict[str, Ledger]:
         """The ledgers of these experiments, brought up to what is stored."""
-        held = {key: self._kept.get(key) for key in found}
+        held = {key: self.kept.get(key) for key in found}
         behind: dict[int, int] = {}
         for key, progress in found.items():
             ledger = held[key]
@@ -73,8 +72,8 @@ class Ledgers:
         return current
 
     def _keep(self, key: str, ledger: Ledger) -> Ledger:
-        self._kept.pop(key, None)
-        self._kept[key] = ledger
-        if len(self._kept) > _LEDGERS:
-            del self._kept[next(iter(self._kept))]
+        self.kept.pop(key, None)
+        self.kept[key] = ledger
+        if len(self.kept) > _LEDGERS:
+            del self.kept[next(iter(self.kept))]
         return ledger

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -38,6 +38,8 @@ class Told(msgspec.Struct, frozen=True, gc=False):
     experiment: str
     arm: Arm
     assignment: Assignment
+    replayed: ClassVar[bool] = False
+    """The same tell again is answered with the assignment as it is now."""
 
 
 class TellResult(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -54,11 +56,7 @@ class Tell(msgspec.Struct, frozen=True, gc=False):
     assignment_id: str
     verb: Literal["reward", "correct", "void"]
     reward: float | None = None
-
-    @property
-    def weight(self) -> int:
-        """One request."""
-        return 1
+    weight: ClassVar[int] = 1
 
     def want(self, wanted: Wanted, ledger: Ledger) -> None:
         """The assignment."""

@@ -92,20 +92,15 @@ async def decide(
 ) -> None:
     """Look up what those of them want that are not decided yet, and decide one after the other in memory."""
     undecided = [waiting for waiting in requests if waiting.result is UNDECIDED]
-    wanted: dict[Ledger, Wanted] = {}
-    for waiting in undecided:
-        ledger = ledgers.get(waiting.key)
-        if ledger and not waiting.looked_up:
-            want = wanted.get(ledger) or wanted.setdefault(ledger, Wanted())
-            waiting.command.want(want, ledger)
-    if under_lock or not all(want.is_nothing() for want in wanted.values()):
+    wanted = _wanted_by(undecided, ledgers, under_lock=under_lock)
+    if wanted:
         seen = await journal.look_up(source, {one.experiment.id: want for one, want in wanted.items()}, under_lock=under_lock)
         for ledger in wanted:
             ledger.find(seen[ledger.experiment.id])
     for waiting in undecided:
-        ledger = ledgers.get(waiting.key)
+        known = ledgers.get(waiting.key)
         try:
-            waiting.result = ExperimentNotFound(waiting.key) if ledger is None else waiting.command.apply(ledger, now)
+            waiting.result = ExperimentNotFound(waiting.key) if known is None else waiting.command.apply(known, now)
         except BestArmError as refused:
             waiting.result = refused
         except NotLookedUp:
@@ -114,3 +109,19 @@ async def decide(
             if not under_lock:  # the ledger may be older than what was looked up: under the lock it is not
                 raise NotLookedUp from fault
             raise Faulty(waiting, fault) from fault
+
+
+def _wanted_by(undecided: Sequence[Waiting[Any]], ledgers: dict[str, Ledger], *, under_lock: bool) -> dict[Ledger, Wanted]:
+    """What they want to see of each ledger; nothing if there is nothing to look up."""
+    wanted: dict[Ledger, Wanted] = {}
+    for waiting in undecided:
+        ledger = ledgers.get(waiting.key)
+        if ledger and not waiting.looked_up:
+            want = wanted.get(ledger)
+            if want is None:
+                want = wanted[ledger] = Wanted()
+            waiting.command.want(want, ledger)
+    for want in wanted.values():
+        if under_lock or not want.is_nothing():
+            return wanted
+    return {}

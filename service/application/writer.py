@@ -55,7 +55,8 @@ class Writer:
         self._clock = clock
         self._queue: Queue = deque()
         self._queue_limit = queue_limit
-        self._arrival = asyncio.Event()
+        self._arrival: asyncio.Future[None] | None = None
+        """What the writer waits for when there is nothing to do."""
         self._idle = asyncio.Event()
         self._ledgers = Ledgers()
         self._contention = Contention()
@@ -70,6 +71,7 @@ class Writer:
     async def close(self) -> None:
         """Finish what is queued, then stop."""
         await self._idle.wait()
+        self._arrival = None
         if self._task:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
@@ -81,24 +83,27 @@ class Writer:
 
     def enqueue(self, key: str, command: Command[Result]) -> asyncio.Future[Result]:
         """The same, without a coroutine of its own."""
-        if len(self._queue) + len(self._ahead) >= self._queue_limit:
+        queue, arrival = self._queue, self._arrival
+        if len(queue) + len(self._ahead.decided) >= self._queue_limit:
             raise Overloaded("Too many requests are waiting; try again in a moment.")
         answer: asyncio.Future[Result] = self._loop.create_future()
-        self._queue.append(Waiting(key, command, answer))
-        if len(self._queue) == 1:
+        queue.append(Waiting(key, command, answer))
+        if arrival is not None:
+            self._arrival = None
+            self._idle.clear()
+            arrival.set_result(None)
+        elif len(queue) == 1:
             self._ahead.notice()
-            if not self._arrival.is_set():
-                self._idle.clear()
-                self._arrival.set()
         return answer
 
     async def _serve(self) -> None:
         while True:
-            if not self._queue and not self._ahead:
+            if not self._queue and not self._ahead.decided:
+                self._arrival = self._loop.create_future()
                 self._idle.set()
-                self._arrival.clear()
-                await self._arrival.wait()
-            await self._ahead.looked()
+                await self._arrival
+            if self._ahead.looking:
+                await self._ahead.looked()
             group, weight = self._ahead.take()
             fill(group, self._queue, weight)
             self._loop.call_soon(metrics.group_taken, len(self._queue))  # once the group is on its way
@@ -165,9 +170,9 @@ class Writer:
         """Decide from memory and write if nobody was faster; where somebody was, or lately has been, take the lock first."""
         groups, keys = self._database.groups, {waiting.key for waiting in requests}
         guard: Guard = []
-        if not self._contention.is_in(*keys):
+        if not self._contention.until or not self._contention.is_in(*keys):
             known = await self._ledgers.known(groups, keys)
-            guard = sorted((ledger.experiment.id, ledger.stored_version) for ledger in known.values())
+            guard = sorted([(ledger.experiment.id, ledger.stored_version) for ledger in known.values()])
             try:
                 await decide(groups, requests, known, self._clock(), under_lock=False)
                 if await self._written(guard, known, changed):

@@ -186,8 +186,9 @@ def stages_of(changed: Sequence[Changes]) -> list[Stage]:
         rows[_PROGRESS].append(records.progress_row(progress))
         if not one.is_plain():
             _add_the_rest(rows, e, one)
-    stages = ([(write, rows[write]) for write in stage if rows.get(write)] for stage in (_FIRST, _SECOND))
-    return [stage for stage in stages if stage]
+    first = [(write, rows[write]) for write in _FIRST if rows.get(write)]
+    second = [(write, rows[write]) for write in _SECOND if rows.get(write)]
+    return [first, second] if second else [first]
 
 
 def _add_the_rest(rows: defaultdict[Write, list[Row]], e: int, one: Changes) -> None:

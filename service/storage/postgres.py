@@ -82,7 +82,7 @@ class _Link:
         self.connection = connection
         self._prepared: dict[str, PreparedStatement[Any]] = {}
         self._uses = 0
-        self._plans_until = (0, 0.0)
+        self._plans_until_use, self._plans_until_time = 0, 0.0
 
     async def fetch(self, statement: str, given: Sequence[Any]) -> Sequence[Any]:
         """Run a statement. They are few and always the same."""
@@ -94,17 +94,17 @@ class _Link:
         found: Sequence[Any] = await prepared.fetch(*given)
         return found
 
-    async def renew_plans(self) -> None:
-        """Before each use."""
-        uses, until = self._plans_until
+    def has_old_plans(self) -> bool:
+        """To be asked before each use."""
         self._uses += 1
-        if self._uses >= uses or time.monotonic() >= until:
-            self._plans_until = (
-                min(2 * self._uses, self._uses + _PLANNED_FOR_GROUPS),
-                time.monotonic() + _PLANNED_FOR_SECONDS,
-            )
-            with _named_failures():
-                await self.connection.execute("DISCARD PLANS")
+        return self._uses >= self._plans_until_use or time.monotonic() >= self._plans_until_time
+
+    async def renew_plans(self) -> None:
+        """Make all plans anew."""
+        self._plans_until_use = min(2 * self._uses, self._uses + _PLANNED_FOR_GROUPS)
+        self._plans_until_time = time.monotonic() + _PLANNED_FOR_SECONDS
+        with _named_failures():
+            await self.connection.execute("DISCARD PLANS")
 
 
 class PostgresGroup:
@@ -124,18 +124,18 @@ class PostgresGroup:
     async def write(self, stages: Sequence[Stage]) -> None:
         """One statement per stage."""
         for stage in stages:
-            await self._run(stage)
+            await self.run(stage)
 
     async def write_if(self, guard: Guard, stages: Sequence[Stage]) -> bool:
         """The guard stands before the first stage; False if it does not hold."""
-        if not await self._run(stages[0], guard):
+        if not await self.run(stages[0], guard):
             return False
-        if len(stages) > 1:
-            await self.write(stages[1:])
+        await self.write(stages[1:])
         return True
 
-    async def _run(self, stage: Stage, guard: Guard | None = None) -> bool:
-        writes, given = (list(part) for part in zip(*stage, strict=True))
+    async def run(self, stage: Stage, guard: Guard | None = None) -> bool:
+        """One statement, if the guard holds."""
+        writes, given = map(list, zip(*stage, strict=True))
         if not guard:
             statement = one_statement(tuple(writes))
         elif len(guard) == 1:
@@ -157,6 +157,7 @@ class PostgresGroups:
     def __init__(self, engine: AsyncEngine) -> None:
         self._open = connecting(engine)
         self._idle: list[_Link] = []
+        """Those that are free. The one that was used last comes first: its plans and caches are warm."""
 
     async def rows(self, query: Query, *columns: Values) -> Sequence[Any]:
         """Fetch."""
@@ -175,43 +176,39 @@ class PostgresGroups:
 
     async def write_if(self, guard: Guard, stages: Sequence[Stage]) -> bool:
         """A single statement is a transaction by itself: it travels once, commit and all."""
-        link = await self._take()
+        link = self._idle.pop() if self._idle else await self._connect()
+        group = PostgresGroup(link)
         try:
-            await link.renew_plans()
-            done = await self._write_if(link, guard, stages)
+            if link.has_old_plans():
+                await link.renew_plans()
+            if len(stages) == 1:
+                done = await group.run(stages[0], guard)
+            else:
+                with _named_failures():
+                    async with link.connection.transaction():
+                        done = await group.write_if(guard, stages)
+        except _OUTRUN:
+            done = False
         except BaseException:
             self._drop(link)
             raise
         self._idle.append(link)
         return done
 
-    @staticmethod
-    async def _write_if(link: _Link, guard: Guard, stages: Sequence[Stage]) -> bool:
-        group = PostgresGroup(link)
-        try:
-            if len(stages) == 1:
-                return await group.write_if(guard, stages)
-            with _named_failures():
-                async with link.connection.transaction():
-                    return await group.write_if(guard, stages)
-        except _OUTRUN:
-            return False
-
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[_Link]:
-        link = await self._take()
+        link = self._idle.pop() if self._idle else await self._connect()
         try:
-            await link.renew_plans()
+            if link.has_old_plans():
+                await link.renew_plans()
             yield link
         except BaseException:
             self._drop(link)
             raise
         self._idle.append(link)
 
-    async def _take(self) -> _Link:
-        """The connection that was used last, whose plans and caches are warm; a new one if none is free."""
-        if self._idle:
-            return self._idle.pop()
+    async def _connect(self) -> _Link:
+        """One more connection."""
         try:
             connection = await self._open()
             await connection.execute(_PLANNING)

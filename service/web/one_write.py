@@ -34,7 +34,8 @@ class _OneWrite:
 
     def write_whole(self, data: bytes) -> None:
         """Send an answer that is in one piece already."""
-        self._flush()
+        if self._held is not None:
+            self._flush()
         self._transport.write(data)
 
     def close(self) -> None:

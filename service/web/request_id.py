@@ -20,9 +20,14 @@ def current_request_id() -> str:
     return _request_id.get()
 
 
+def name_of(given: bytes) -> bytes:
+    """A request's name: the caller's if it is sane, else a new one."""
+    return given if given and _SANE.fullmatch(given) else b"%016x" % random_63_bits()
+
+
 def name_request(given: bytes) -> bytes:
-    """The request's name from here on: the caller's if it is sane, else a new one."""
-    name = given if given and _SANE.fullmatch(given) else b"%016x" % random_63_bits()
+    """The name of the request that is being answered from here on."""
+    name = name_of(given)
     _request_id.set(name.decode())
     return name
 
