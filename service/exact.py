@@ -6,9 +6,14 @@ A float is an integer times a power of two, so sums of floats (and of their squa
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class ExactSum(msgspec.Struct, frozen=True, gc=False):
@@ -75,6 +80,13 @@ class Moments(msgspec.Struct, frozen=True, gc=False):
                 ExactSum(squares.numerator + times * square.numerator),
             )
         return Moments(self.count + times, total.plus(value, times), squares.plus(square, times))
+
+    def with_rewards(self, rewards: Iterable[float]) -> Moments:
+        """These rewards with some more."""
+        moments = self
+        for reward, times in Counter(rewards).items():
+            moments = moments.with_reward(reward, times)
+        return moments
 
     def __add__(self, other: Moments) -> Moments:
         return Moments(self.count + other.count, self.total.plus(other.total), self.squares.plus(other.squares))

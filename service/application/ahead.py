@@ -163,9 +163,10 @@ class Ahead:
         seen = await journal.look_up(self._database.groups, asked, under_lock=False)
         if taken_back != self._times_taken_back:
             return  # what was read may be older than what the ledgers know now
-        for ledger in wanted:
+        for ledger, want in wanted.items():
             found = seen[ledger.experiment.id]
-            found.update(self._on_its_way.get(ledger) or Found())
+            if ledger in self._on_its_way:
+                found.overlay(self._on_its_way[ledger], want)
             ledger.find(found)
         for waiting in batch:
             waiting.looked_up = True

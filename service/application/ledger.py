@@ -53,7 +53,9 @@ class Ledger:
 
     def __init__(self, progress: Progress, records: Iterable[ArmRecord]) -> None:
         self.arms: list[Arm] = []
-        self.statistics: list[ArmStatistics] = []
+        self._statistics: list[ArmStatistics] = []
+        self._told: dict[int, list[float]] = {}
+        """First rewards by arm that are not in the statistics yet."""
         self.found = Found()
         """What was looked up for the requests that are being decided, and what they did."""
         self.recent: dict[int, Assignment] = {}
@@ -67,6 +69,7 @@ class Ledger:
 
     def refresh(self, progress: Progress, moved: Iterable[ArmRecord]) -> None:
         """Take over what is stored: all of it at first, later what another worker wrote meanwhile."""
+        self._told.clear()
         self._put_plan_away()
         self.recent.clear()
         self.experiment = progress.experiment
@@ -107,6 +110,15 @@ class Ledger:
             snapshot_at=self._snapshots.at,
             snapshot_stride=self._snapshots.stride,
         )
+
+    @property
+    def statistics(self) -> list[ArmStatistics]:
+        """The arms' statistics. Rewards are counted when somebody looks, many at once for the price of one."""
+        if self._told:
+            for position, rewards in self._told.items():
+                self._statistics[position] = self._statistics[position].told(rewards)
+            self._told.clear()
+        return self._statistics
 
     def position_of(self, key: str) -> int | None:
         """Where the arm with this key stands."""
@@ -182,7 +194,7 @@ class Ledger:
         if expiry_reward is None and plan is None:
             self._count_draw(position)
         else:
-            self._count(position, None, state, expiry_reward, in_epoch=True)
+            self._count(position, state, expiry_reward)
         self._drawn.append(assignment)
         found = self.found
         found.assignments[draw] = self.recent[draw] = assignment
@@ -204,10 +216,19 @@ class Ledger:
         arm, draw, epoch, expiry_reward = assignment.arm, assignment.draw, assignment.epoch, assignment.expiry_reward
         before = assignment.state
         after = AssignmentState(status, reward, before.closed or kind in ("expiry", "maturity"))
-        event = self._record(kind, now, arm, draw, epoch, None, None, expiry_reward, before, after)
-        self._count(arm, before, after, expiry_reward, in_epoch=epoch == self.epoch)
+        self.as_of = at = max(self.as_of, now)
+        self.version = sequence = self.version + 1
+        self._events.append(Event(sequence, kind, at, arm, draw, epoch, None, None, expiry_reward, before, after))
+        if kind == "reward" and reward is not None and before == _PENDING and expiry_reward is None:
+            if arm not in self._told:
+                self._told[arm] = []
+                self._unsettle(arm)
+            self._told[arm].append(reward)
+        else:
+            self.statistics[arm] = self.statistics[arm].moving(before, after, expiry_reward, in_epoch=epoch == self.epoch)
+            self._unsettle(arm)
         told = kind in ("reward", "correction")
-        rewarded_at = event.at if told else (assignment.rewarded_at if status == "rewarded" else None)
+        rewarded_at = at if told else (assignment.rewarded_at if status == "rewarded" else None)
         moved = replace(assignment, state=after, rewarded_at=rewarded_at)
         if draw in self._moved or moved.sequence > self.stored_version:
             self._moved_again.add(draw)
@@ -221,7 +242,7 @@ class Ledger:
         """Count a reward that came without an ask."""
         state = AssignmentState("rewarded", reward, closed=True)
         event = self._record("observation", now, arm=position, epoch=self.epoch, after=state)
-        self._count(position, None, state, None, in_epoch=True)
+        self._count(position, state, None)
         self._observed = True
         if name is not None:
             record = ObservationRecord(name, position, reward, event.sequence)
@@ -375,26 +396,19 @@ class Ledger:
 
     def _count_draw(self, position: int) -> None:
         """A draw that counts as nothing yet: no mean moves."""
-        counted = self.statistics[position]
-        self.statistics[position] = replace(counted, pending=counted.pending + 1, epoch_draws=counted.epoch_draws + 1)
+        statistics = self.statistics
+        counted = statistics[position]
+        statistics[position] = replace(counted, pending=counted.pending + 1, epoch_draws=counted.epoch_draws + 1)
         self._drawn_from.add(position)
         self._stale.add(position)
 
-    def _count(
-        self,
-        position: int,
-        before: AssignmentState | None,
-        after: AssignmentState,
-        expiry_reward: float | None,
-        *,
-        in_epoch: bool,
-    ) -> None:
-        """Take the old contribution of an assignment away and add the new one."""
-        was = self.statistics[position]
-        if before is None:
-            self.statistics[position] = was.counting(after, expiry_reward, in_epoch=in_epoch)
-        else:
-            self.statistics[position] = was.moving(before, after, expiry_reward, in_epoch=in_epoch)
+    def _count(self, position: int, state: AssignmentState, expiry_reward: float | None) -> None:
+        """Add what is new."""
+        self.statistics[position] = self.statistics[position].counting(state, expiry_reward, in_epoch=True)
+        self._unsettle(position)
+
+    def _unsettle(self, position: int) -> None:
+        """More than the arm's draws changed."""
         self._touched.add(position)
         self._stale.add(position)
         self._run = None

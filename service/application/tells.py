@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias, TypeV
 import msgspec
 
 from service.application.idempotency import OnceCommand
-from service.domain import LARGEST_REWARD, TAKES_REWARDS, Assignment, draw_behind, parse_assignment_id
+from service.domain import LARGEST_REWARD, TAKES_REWARDS, Assignment, draw_behind
 from service.errors import (
     ArmNotFound,
     AssignmentNotFound,
@@ -101,19 +101,19 @@ class TellMany(msgspec.Struct, frozen=True, gc=False):
 
     def want(self, wanted: Wanted, ledger: Ledger) -> None:
         """All assignments and units named."""
+        recent, sticky = ledger.recent, ledger.experiment.sticky
         for item in self.items:
-            if isinstance(item, TellResult):
-                continue
-            draw = draw_behind(item.assignment) if item.assignment is not None else None
-            if draw is not None and draw not in ledger.recent:
-                wanted.draws.add(draw)
-            if item.unit is not None and ledger.experiment.sticky:
+            if item.assignment is not None:
+                draw = draw_behind(item.assignment)
+                if draw is not None and draw not in recent:
+                    wanted.draws.add(draw)
+            elif sticky and isinstance(item, RewardItem) and item.unit is not None:
                 wanted.units.add(item.unit)
 
     def apply(self, ledger: Ledger, now: int) -> list[TellResult]:
         """One result per item, in order."""
         _require_open(ledger)
-        return [item if isinstance(item, TellResult) else _outcome(self._tell, ledger, item, now) for item in self.items]
+        return _outcomes(self.items, self._tell, ledger, now)
 
     def _tell(self, ledger: Ledger, item: RewardItem, now: int) -> TellResult:
         if item.assignment is not None:
@@ -154,7 +154,7 @@ class Observe(msgspec.Struct, frozen=True, gc=False):
     def apply(self, ledger: Ledger, now: int) -> list[TellResult]:
         """One result per item, in order."""
         _require_open(ledger)
-        return [item if isinstance(item, TellResult) else _outcome(self._observe, ledger, item, now) for item in self.items]
+        return _outcomes(self.items, self._observe, ledger, now)
 
     def _observe(self, ledger: Ledger, item: ObservationItem, now: int) -> TellResult:
         position = ledger.position_of(item.arm)
@@ -172,9 +172,9 @@ class Observe(msgspec.Struct, frozen=True, gc=False):
 
 def find_assignment(ledger: Ledger, assignment_id: str) -> Assignment:
     """The assignment behind an id, token and all."""
-    parsed = parse_assignment_id(assignment_id)
-    assignment = ledger.assignment(parsed[0]) if parsed else None
-    if assignment is None or parsed is None or assignment.token != parsed[1]:
+    draw = draw_behind(assignment_id)
+    assignment = None if draw is None else ledger.assignment(draw)
+    if assignment is None or assignment.id != assignment_id:
         raise AssignmentNotFound(ledger.experiment.key, assignment_id)
     return assignment
 
@@ -213,16 +213,21 @@ def _void(ledger: Ledger, assignment: Assignment, now: int) -> Assignment:
     return ledger.move(assignment, "void", "voided", None, now)
 
 
-def _outcome(attempt: Callable[[Ledger, Item, int], TellResult], ledger: Ledger, item: Item, now: int) -> TellResult:
-    """The item's own result, whatever it was refused for."""
-    try:
-        return attempt(ledger, item, now)
-    except RewardConflict as refused:
-        return TellResult("conflict", str(refused))
-    except NotFound as refused:
-        return TellResult("not_found", str(refused))
-    except BestArmError as refused:
-        return TellResult("invalid", str(refused))
+def _outcomes(
+    items: Sequence[Item | TellResult], attempt: Callable[[Ledger, Item, int], TellResult], ledger: Ledger, now: int
+) -> list[TellResult]:
+    """Each item's own result, whatever it was refused for."""
+    results = []
+    for item in items:
+        try:
+            results.append(item if isinstance(item, TellResult) else attempt(ledger, item, now))
+        except RewardConflict as refused:
+            results.append(TellResult("conflict", str(refused)))
+        except NotFound as refused:
+            results.append(TellResult("not_found", str(refused)))
+        except BestArmError as refused:
+            results.append(TellResult("invalid", str(refused)))
+    return results
 
 
 async def tell(context: Context, key: str, command: Tell) -> Told:

@@ -6,12 +6,17 @@ the new one, so corrections, voids, expiries and late rewards need no cases of t
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 from msgspec.structs import replace
 
 from service.domain.assignment import AssignmentState
 from service.domain.settings import Arm, Experiment
 from service.exact import NO_REWARDS, Moments
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class ArmStatistics(msgspec.Struct, frozen=True, gc=False):
@@ -52,15 +57,19 @@ class ArmStatistics(msgspec.Struct, frozen=True, gc=False):
         self, before: AssignmentState, after: AssignmentState, expiry_reward: float | None, *, in_epoch: bool
     ) -> ArmStatistics:
         """These statistics after an assignment went from one state to another."""
-        told = before.status == "pending" and after.status == "rewarded" and after.closed and expiry_reward is None
-        if not told or after.reward is None:
-            left = self.counting(before, expiry_reward, in_epoch=in_epoch, times=-1)
-            return left.counting(after, expiry_reward, in_epoch=in_epoch)
-        # By far the most frequent move, made at once: a pending draw gets its reward.
-        observed = self.observed.with_reward(after.reward)
-        matured = observed if self.matured is self.observed else self.matured.with_reward(after.reward)
-        earlier = matured if matured.count & (matured.count - 1) == 0 else self.earlier
-        return replace(self, pending=self.pending - 1, observed=observed, matured=matured, earlier=earlier)
+        left = self.counting(before, expiry_reward, in_epoch=in_epoch, times=-1)
+        return left.counting(after, expiry_reward, in_epoch=in_epoch)
+
+    def told(self, rewards: Sequence[float]) -> ArmStatistics:
+        """The same, at once, for pending draws without a numeric expiry that got these rewards: by far the most frequent move."""
+        observed = self.observed.with_rewards(rewards)
+        matured = observed if self.matured is self.observed else self.matured.with_rewards(rewards)
+        power, earlier = 1 << (matured.count.bit_length() - 1), self.earlier
+        if power == matured.count:
+            earlier = matured
+        elif power > self.matured.count:
+            earlier = self.matured.with_rewards(rewards[: power - self.matured.count])
+        return replace(self, pending=self.pending - len(rewards), observed=observed, matured=matured, earlier=earlier)
 
     def counting(self, state: AssignmentState, expiry_reward: float | None, *, in_epoch: bool, times: int = 1) -> ArmStatistics:
         """These statistics with an assignment in this state added (times = 1) or taken away (times = -1)."""

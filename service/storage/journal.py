@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from service.domain import ArmRecord, Assignment, Changes, ObservationRecord, Progress, StoredReply
 from service.storage import records
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     Row = tuple[Any, ...]
 
+Name = TypeVar("Name")
+Thing = TypeVar("Thing")
 # A backlog of expiries is worked off in chunks, so that asks and tells get their turn in between.
 DUE_AT_ONCE = 2_000
 
@@ -70,9 +72,16 @@ class Found:
     reply_keys: set[tuple[str, str]] = field(default_factory=set)
     """The keys that were looked for. Nobody knows yet whether any other was used before."""
 
-    def keep(self, assignment: Assignment) -> None:
-        """Remember an assignment as it is now."""
-        self.assignments[assignment.draw] = assignment
+    def overlay(self, newer: Found, wanted: Wanted) -> None:
+        """What is newer stands above what was read, and for what could not be read yet. Nothing else of it comes in."""
+        by_unit = _part_of(newer.by_unit, wanted.units)
+        by_key = _part_of(newer.by_key, wanted.ask_keys | wanted.new_ask_keys)
+        draws = {*self.assignments, *wanted.draws, *by_unit.values(), *by_key.values()}
+        self.by_unit |= by_unit
+        self.by_key |= by_key
+        self.assignments |= _part_of(newer.assignments, draws)
+        self.observations |= _part_of(newer.observations, wanted.observation_ids)
+        self.replies |= _part_of(newer.replies, wanted.reply_keys | wanted.new_reply_keys)
 
     def update(self, newer: Found) -> None:
         """What was found, or happened, later stands above what was there."""
@@ -83,6 +92,10 @@ class Found:
         self.by_key |= newer.by_key
         self.observations |= newer.observations
         self.replies |= newer.replies
+
+
+def _part_of(whole: dict[Name, Thing], names: set[Name]) -> dict[Name, Thing]:
+    return {name: whole[name] for name in names & whole.keys()}
 
 
 async def lock(group: Group, keys: Sequence[str]) -> dict[str, Progress]:
@@ -136,16 +149,17 @@ async def look_up(group: Reads, wanted: dict[int, Wanted], *, under_lock: bool) 
 
 
 def _keep_assignment(found: Found, row: Any) -> None:  # noqa: ANN401 - a row of either engine
-    found.keep(records.assignment_of(row))
+    assignment = records.assignment_of(row)
+    found.assignments[assignment.draw] = assignment
 
 
 def _keep_by_unit(found: Found, row: Any) -> None:  # noqa: ANN401 - likewise
-    found.keep(records.assignment_of(row))
+    _keep_assignment(found, row)
     found.by_unit[row["unit"]] = row["draw"]
 
 
 def _keep_by_key(found: Found, row: Any) -> None:  # noqa: ANN401 - likewise
-    found.keep(records.assignment_of(row))
+    _keep_assignment(found, row)
     found.by_key[row["idempotency_key"]] = row["draw"]
 
 
@@ -158,7 +172,7 @@ def _keep_reply(found: Found, row: Any) -> None:  # noqa: ANN401 - likewise
 
 
 def _keep_due(found: Found, row: Any) -> None:  # noqa: ANN401 - likewise
-    found.keep(records.assignment_of(row))
+    _keep_assignment(found, row)
     found.due.append(row["draw"])
 
 

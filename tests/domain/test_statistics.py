@@ -8,25 +8,26 @@ from hypothesis import strategies as st
 from service.domain import ArmStatistics, AssignmentState
 
 _rewards = st.sampled_from([0.0, 1.0, 0.1, -2.5, 1e100])
-_moves = st.lists(st.tuples(_rewards, st.booleans(), st.booleans()), min_size=1, max_size=40)
+_some = st.lists(st.tuples(st.lists(_rewards, min_size=1, max_size=12), st.booleans()), min_size=1, max_size=6)
 
 
-@given(_moves)
-def test_a_reward_moves_as_taking_away_and_adding_would(moves: list[tuple[float, bool, bool]]) -> None:
-    """The short way for the most frequent move gives what the general one gives, whatever was counted before."""
-    pending = AssignmentState("pending", None, closed=True)
-    short = general = ArmStatistics()
-    for reward, in_epoch, void in moves:
-        rewarded = AssignmentState("rewarded", reward, closed=True)
-        short = short.counting(pending, None, in_epoch=in_epoch)
-        general = general.counting(pending, None, in_epoch=in_epoch)
-        short = short.moving(pending, rewarded, None, in_epoch=in_epoch)
-        general = general.counting(pending, None, in_epoch=in_epoch, times=-1).counting(rewarded, None, in_epoch=in_epoch)
+@given(_some)
+def test_many_rewards_count_as_one_after_the_other(some: list[tuple[list[float], bool]]) -> None:
+    """Rewards told at once give what moving each of their draws by itself gives, whatever was counted before."""
+    pending, voided = AssignmentState("pending", None, closed=True), AssignmentState("voided", None, closed=True)
+    at_once = one_by_one = ArmStatistics()
+    for rewards, void in some:
+        for _ in rewards:
+            at_once = at_once.counting(pending, None, in_epoch=True)
+            one_by_one = one_by_one.counting(pending, None, in_epoch=True)
+        at_once = at_once.told(rewards)
+        for reward in rewards:
+            one_by_one = one_by_one.moving(pending, AssignmentState("rewarded", reward, closed=True), None, in_epoch=True)
+        assert at_once == one_by_one
         if void:
-            voided = AssignmentState("voided", None, closed=True)
-            short = short.moving(rewarded, voided, None, in_epoch=in_epoch)
-            general = general.counting(rewarded, None, in_epoch=in_epoch, times=-1)
-        assert short == general
+            rewarded = AssignmentState("rewarded", rewards[0], closed=True)
+            at_once = at_once.moving(rewarded, voided, None, in_epoch=True)
+            one_by_one = one_by_one.moving(rewarded, voided, None, in_epoch=True)
 
 
 @given(st.lists(_rewards, min_size=1, max_size=20))

@@ -13,7 +13,7 @@ from service.application.asks import Answer, Ask, AskMany, note_of
 from service.application.idempotency import Once, OnceCommand, Rendered
 from service.application.ledger import Ledger
 from service.application.tells import Tell, Told
-from service.application.waiting import Command
+from service.application.waiting import LARGEST_GROUP, Command
 from service.errors import RewardConflict
 from service.storage.journal import Wanted
 from tests.live.workers import Workers
@@ -185,3 +185,30 @@ def test_a_batch_with_a_key_takes_effect_once(workers: Workers, key: str) -> Non
         assert workers.submit(name, batch, worker=1).replayed
         assert workers.submit(name, batch).replayed
         assert workers.replay(name) == 1 + 1 + 5 + 1
+
+
+def test_what_was_seen_is_forgotten_with_its_group(workers: Workers, key: str) -> None:
+    """However long the groups follow one another, each looking ahead: what they saw does not add up."""
+    workers.create(key, [("a", 0.0), ("b", 0.0)])
+    drawn = [answer.assignment for answer in workers.submit(key, AskMany([None] * 3_000, by_count=True))]
+    workers.restart()  # so that the draws must be looked up
+    workers.submit(key, Ask(None))
+    sizes = []
+
+    class Measured(Witness):
+        def apply(self, ledger: Ledger, now: int) -> Any:  # noqa: ANN401 - the command's own
+            sizes.append(len(ledger.found.assignments))
+            return super().apply(ledger, now)
+
+    async def one_group_after_the_other() -> list[Any]:
+        writer = workers.contexts[0].writer
+        sent = []
+        for start in range(0, len(drawn), 10):
+            told = [Measured(Tell(one.id, "reward", 1.0)) for one in drawn[start : start + 10] if one]
+            sent += [writer.enqueue(key, one) for one in told]
+            await asyncio.sleep(0.001)
+        return await asyncio.gather(*sent)
+
+    assert len(workers.run(one_group_after_the_other())) == len(drawn)
+    assert max(sizes) < LARGEST_GROUP
+    assert workers.replay(key) == 6_002
