@@ -149,6 +149,9 @@ class Ledger:
 
     def records(self, positions: Collection[int]) -> list[ArmRecord]:
         """Arms with their statistics, the running plan included, in order."""
+        statistics = self.statistics
+        if self.plan is None:
+            return [ArmRecord(self.arms[position], statistics[position]) for position in sorted(positions)]
         return [ArmRecord(self.arms[position], self._with_plan(position)) for position in sorted(positions)]
 
     # -- what can happen to it ----------------------------------------------------------------------------------

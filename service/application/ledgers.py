@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from service.domain import Progress
     from service.storage.groups import Reads
 
-# The least recently used is dropped first.
+# The least recently used is dropped first; who was used when is noted once there are so many.
 _LEDGERS = 1_024
 # Draws kept in memory over all ledgers, some 30 MB.
 _RECENT_DRAWS = 65_536
@@ -45,10 +45,11 @@ class Ledgers:
 
     async def known(self, source: Reads, keys: set[str]) -> dict[str, Ledger]:
         """Those of the experiments that exist, as this process last saw them; those that it never did are read."""
-        known = {key: self._keep(key, self.kept[key]) for key in keys if key in self.kept}
-        unknown = keys.difference(known)
-        if unknown:
-            known |= await self.refreshed(source, await journal.find(source, list(unknown)))
+        known = {key: self.kept[key] for key in keys if key in self.kept}
+        if len(self.kept) == _LEDGERS:
+            self.kept |= {key: self.kept.pop(key) for key in known}
+        if len(known) < len(keys):
+            known |= await self.refreshed(source, await journal.find(source, list(keys.difference(known))))
         return known
 
     async def refreshed(self, source: Reads, found: dict[str, Progress]) -> dict[str, Ledger]:
@@ -72,7 +73,7 @@ class Ledgers:
         return current
 
     def _keep(self, key: str, ledger: Ledger) -> Ledger:
-        self.kept.pop(key, None)
+        self.kept.pop(key, None)  # so that it comes last
         self.kept[key] = ledger
         if len(self.kept) > _LEDGERS:
             del self.kept[next(iter(self.kept))]

@@ -11,13 +11,13 @@ from service.storage import journal
 from service.storage.journal import NotLookedUp, Wanted
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Sequence
 
     from service.application.ledger import Ledger
     from service.storage.groups import Reads
 
-Result = TypeVar("Result", covariant=True)  # noqa: PLC0105 - reads better in the protocol below
+Result = TypeVar("Result", covariant=True)  # noqa: PLC0105 - reads better in the protocols below
+Given = TypeVar("Given", contravariant=True)  # noqa: PLC0105 - likewise
 
 # A group is bounded so that its transaction stays short; batch requests count with all their items.
 LARGEST_GROUP = 512
@@ -42,13 +42,29 @@ class Command(Protocol[Result]):
         ...
 
 
+class Asker(Protocol[Given]):
+    """Whoever waits for an answer. A future is one."""
+
+    def done(self) -> bool:
+        """Does nobody wait any more?"""
+        ...
+
+    def set_result(self, result: Given, /) -> None:
+        """The answer."""
+        ...
+
+    def set_exception(self, failure: Exception, /) -> None:
+        """There is none."""
+        ...
+
+
 @dataclass(slots=True)
 class Waiting(Generic[Result]):
     """A request for the experiment with this key."""
 
     key: str
     command: Command[Result]
-    answer: asyncio.Future[Result]
+    answer: Asker[Result]
     result: Any = UNDECIDED
     """What it comes to once its group is durable; a refusal, too."""
     looked_up: bool = False

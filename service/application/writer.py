@@ -23,7 +23,7 @@ from service.application import metrics
 from service.application.ahead import Ahead, take_back
 from service.application.contention import Contention
 from service.application.ledgers import Ledgers
-from service.application.waiting import UNDECIDED, Command, Faulty, Queue, Result, Waiting, decide, fill
+from service.application.waiting import UNDECIDED, Asker, Command, Faulty, Queue, Result, Waiting, decide, fill
 from service.errors import DatabaseUnavailable, Overloaded, WriteRefused
 from service.storage import journal
 from service.storage.journal import Found, NotLookedUp
@@ -57,7 +57,7 @@ class Writer:
         self._queue_limit = queue_limit
         self._arrival: asyncio.Future[None] | None = None
         """What the writer waits for when there is nothing to do."""
-        self._idle = asyncio.Event()
+        self._closing: asyncio.Future[None] | None = None
         self._ledgers = Ledgers()
         self._contention = Contention()
         self._ahead = Ahead(database, self._queue, self._ledgers, self._contention, clock)
@@ -70,38 +70,42 @@ class Writer:
 
     async def close(self) -> None:
         """Finish what is queued, then stop."""
-        await self._idle.wait()
+        task, self._task = self._task, None
+        if task is None:
+            return
+        if self._arrival is None:
+            self._closing = self._loop.create_future()
+            await self._closing
         self._arrival = None
-        if self._task:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
 
     async def submit(self, key: str, command: Command[Result]) -> Result:
         """Queue a command for the experiment with this key; returns when its effect is durable."""
-        return await self.enqueue(key, command)
+        answer: asyncio.Future[Result] = self._loop.create_future()
+        self.enqueue(key, command, answer)
+        return await answer
 
-    def enqueue(self, key: str, command: Command[Result]) -> asyncio.Future[Result]:
-        """The same, without a coroutine of its own."""
+    def enqueue(self, key: str, command: Command[Result], asker: Asker[Result]) -> None:
+        """The same, for whoever waits in another way."""
         queue, arrival = self._queue, self._arrival
         if len(queue) + len(self._ahead.decided) >= self._queue_limit:
             raise Overloaded("Too many requests are waiting; try again in a moment.")
-        answer: asyncio.Future[Result] = self._loop.create_future()
-        queue.append(Waiting(key, command, answer))
+        queue.append(Waiting(key, command, asker))
         if arrival is not None:
             self._arrival = None
-            self._idle.clear()
             arrival.set_result(None)
         elif len(queue) == 1:
             self._ahead.notice()
-        return answer
 
     async def _serve(self) -> None:
         while True:
             if not self._queue and not self._ahead.decided:
-                self._arrival = self._loop.create_future()
-                self._idle.set()
-                await self._arrival
+                self._arrival = arrival = self._loop.create_future()
+                if self._closing is not None:
+                    self._closing.set_result(None)
+                await arrival
             if self._ahead.looking:
                 await self._ahead.looked()
             group, weight = self._ahead.take()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import asyncpg
 
@@ -55,25 +55,17 @@ def connecting(engine: AsyncEngine) -> Callable[[], Awaitable[asyncpg.Connection
     return lambda: asyncpg.connect(**arguments, timeout=10)
 
 
-class _named_failures:  # noqa: N801 - reads as the statement it is used as
-    """Turns the driver's words for "the database is away" into ours. A class, because a generator costs more than it does."""
-
-    __slots__ = ()
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, _kind: object, failure: BaseException | None, _trace: object) -> None:
-        if failure is None or isinstance(failure, _OUTRUN):
-            return
-        if isinstance(failure, AWAY) and not isinstance(failure, ValueError):  # which is a value that the driver cannot send
-            raise DatabaseUnavailable("The database does not answer.") from failure
-        if isinstance(failure, (asyncpg.PostgresError, ValueError)):
-            raise WriteRefused from failure
+def _raise_named(failure: Exception) -> NoReturn:
+    """The driver's words for "the database is away" and "it does not take this" in ours."""
+    if isinstance(failure, AWAY) and not isinstance(failure, ValueError):  # which is a value that the driver cannot send
+        raise DatabaseUnavailable("The database does not answer.") from failure
+    if isinstance(failure, (asyncpg.PostgresError, ValueError)) and not isinstance(failure, _OUTRUN):
+        raise WriteRefused from failure
+    raise failure
 
 
-class _Link:
-    """A connection and its prepared statements.
+class PostgresGroup:
+    """A connection with its prepared statements, and the transaction that is open on it.
 
     Its plans are thrown away now and then: what was right for an empty table may be wrong for a full one.
     """
@@ -84,42 +76,11 @@ class _Link:
         self._uses = 0
         self._plans_until_use, self._plans_until_time = 0, 0.0
 
-    async def fetch(self, statement: str, given: Sequence[Any]) -> Sequence[Any]:
-        """Run a statement. They are few and always the same."""
-        prepared = self._prepared.get(statement)
-        if prepared is None:
-            if len(self._prepared) >= _MOST_PREPARED:
-                self._prepared.clear()
-            prepared = self._prepared[statement] = await self.connection.prepare(statement)
-        found: Sequence[Any] = await prepared.fetch(*given)
-        return found
-
-    def has_old_plans(self) -> bool:
-        """To be asked before each use."""
-        self._uses += 1
-        return self._uses >= self._plans_until_use or time.monotonic() >= self._plans_until_time
-
-    async def renew_plans(self) -> None:
-        """Make all plans anew."""
-        self._plans_until_use = min(2 * self._uses, self._uses + _PLANNED_FOR_GROUPS)
-        self._plans_until_time = time.monotonic() + _PLANNED_FOR_SECONDS
-        with _named_failures():
-            await self.connection.execute("DISCARD PLANS")
-
-
-class PostgresGroup:
-    """An open transaction."""
-
-    def __init__(self, link: _Link) -> None:
-        self._link = link
-
     async def rows(self, query: Query, *columns: Values) -> Sequence[Any]:
         """Fetch."""
-        statement, given = query.postgres, columns
         if query.of_one and len(set(columns[0])) == 1:
-            statement, given = query.of_one, (columns[0][0], *columns[1:])
-        with _named_failures():
-            return await self._link.fetch(statement, given)
+            return await self._fetch(query.of_one, (columns[0][0], *columns[1:]))
+        return await self._fetch(query.postgres, columns)
 
     async def write(self, stages: Sequence[Stage]) -> None:
         """One statement per stage."""
@@ -147,8 +108,38 @@ class PostgresGroup:
         else:
             statement = one_statement(tuple(writes), "by several")
             given += zip(*guard, strict=True)
-        with _named_failures():
-            return bool(await self._link.fetch(statement, given))
+        return bool(await self._fetch(statement, given))
+
+    async def execute(self, command: str) -> None:
+        """A command without parameters."""
+        try:
+            await self.connection.execute(command)
+        except Exception as failure:  # noqa: BLE001 - raised again
+            _raise_named(failure)
+
+    def has_old_plans(self) -> bool:
+        """To be asked before each use."""
+        self._uses += 1
+        return self._uses >= self._plans_until_use or time.monotonic() >= self._plans_until_time
+
+    async def renew_plans(self) -> None:
+        """Make all plans anew."""
+        self._plans_until_use = min(2 * self._uses, self._uses + _PLANNED_FOR_GROUPS)
+        self._plans_until_time = time.monotonic() + _PLANNED_FOR_SECONDS
+        await self.execute("DISCARD PLANS")
+
+    async def _fetch(self, statement: str, given: Sequence[Any]) -> Sequence[Any]:
+        """Run a statement. They are few and always the same."""
+        try:
+            prepared = self._prepared.get(statement)
+            if prepared is None:
+                if len(self._prepared) >= _MOST_PREPARED:
+                    self._prepared.clear()
+                prepared = self._prepared[statement] = await self.connection.prepare(statement)
+            found: Sequence[Any] = await prepared.fetch(*given)
+        except Exception as failure:  # noqa: BLE001 - raised again
+            _raise_named(failure)
+        return found
 
 
 class PostgresGroups:
@@ -156,37 +147,31 @@ class PostgresGroups:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._open = connecting(engine)
-        self._idle: list[_Link] = []
+        self._idle: list[PostgresGroup] = []
         """Those that are free. The one that was used last comes first: its plans and caches are warm."""
 
     async def rows(self, query: Query, *columns: Values) -> Sequence[Any]:
         """Fetch."""
         async with self._connected() as link:
-            return await PostgresGroup(link).rows(query, *columns)
+            return await link.rows(query, *columns)
 
     @asynccontextmanager
     async def group(self) -> AsyncIterator[PostgresGroup]:
         """Begin; commit when the block ends well."""
         async with self._connected() as link:
-            with _named_failures():
-                await link.connection.execute("BEGIN")
-            yield PostgresGroup(link)
-            with _named_failures():
-                await link.connection.execute("COMMIT")
+            await link.execute("BEGIN")
+            yield link
+            await link.execute("COMMIT")
 
     async def write_if(self, guard: Guard, stages: Sequence[Stage]) -> bool:
         """A single statement is a transaction by itself: it travels once, commit and all."""
+        if len(stages) > 1:
+            return await self._write_in_steps(guard, stages)
         link = self._idle.pop() if self._idle else await self._connect()
-        group = PostgresGroup(link)
         try:
             if link.has_old_plans():
                 await link.renew_plans()
-            if len(stages) == 1:
-                done = await group.run(stages[0], guard)
-            else:
-                with _named_failures():
-                    async with link.connection.transaction():
-                        done = await group.write_if(guard, stages)
+            done = await link.run(stages[0], guard)
         except _OUTRUN:
             done = False
         except BaseException:
@@ -195,8 +180,18 @@ class PostgresGroups:
         self._idle.append(link)
         return done
 
+    async def _write_in_steps(self, guard: Guard, stages: Sequence[Stage]) -> bool:
+        async with self._connected() as link:
+            await link.execute("BEGIN")
+            try:
+                done = await link.write_if(guard, stages)
+            except _OUTRUN:
+                done = False
+            await link.execute("COMMIT" if done else "ROLLBACK")
+            return done
+
     @asynccontextmanager
-    async def _connected(self) -> AsyncIterator[_Link]:
+    async def _connected(self) -> AsyncIterator[PostgresGroup]:
         link = self._idle.pop() if self._idle else await self._connect()
         try:
             if link.has_old_plans():
@@ -207,16 +202,16 @@ class PostgresGroups:
             raise
         self._idle.append(link)
 
-    async def _connect(self) -> _Link:
+    async def _connect(self) -> PostgresGroup:
         """One more connection."""
         try:
             connection = await self._open()
             await connection.execute(_PLANNING)
         except (*AWAY, asyncpg.PostgresError) as refused:  # a wrong password, no such database: as good as away
             raise DatabaseUnavailable("The database does not answer.") from refused
-        return _Link(connection)
+        return PostgresGroup(connection)
 
-    def _drop(self, failed: _Link) -> None:
+    def _drop(self, failed: PostgresGroup) -> None:
         """What happened to one connection may have happened to the other."""
         for link in (failed, *self._idle):
             link.connection.terminate()

@@ -11,7 +11,7 @@ import asyncio
 from functools import partial
 from http import HTTPStatus
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from service.application.asks import Answer, as_first_given
 from service.application.tells import Told
@@ -63,7 +63,7 @@ class HotProtocol(OneWriteProtocol):
             self._begun = data
         elif isinstance(request, PlainRequest) and self._is_queued(request):
             if self._patience is not None:
-                self._patience.cancel()
+                self._patience.until = None
         else:
             super().data_received(data)
 
@@ -103,18 +103,17 @@ class HotProtocol(OneWriteProtocol):
         self.timeout_keep_alive_task = self._patience.begin()  # type: ignore[assignment] # all uvicorn does is cancel it
 
     def _is_queued(self, request: PlainRequest) -> bool:
+        # Not at once, so that the next group is on its way first.
+        request.answer = partial(self.loop.call_soon, self._answer, request)  # type: ignore[arg-type] # the answer is to come
         try:
-            answer = self._enqueue(request.key, request.command)
+            self._enqueue(request.key, request.command, request)
         except BestArmError:
             return False  # the queue is full: the long way will say so
         self.cycle = request  # type: ignore[assignment] # as far as uvicorn looks at it
-        answer.add_done_callback(partial(self._answer, request))
         return True
 
-    def _answer(self, request: PlainRequest, done: asyncio.Future[Any]) -> None:
+    def _answer(self, request: PlainRequest, result: Told | Answer | None, failure: Exception | None) -> None:
         """The group is through: answer, or let a task do what takes longer."""
-        failure = done.exception()
-        result = None if failure else done.result()
         try:
             if result is not None and not self.flow.write_paused and not result.replayed:
                 self._write_result(request, result)
@@ -125,9 +124,7 @@ class HotProtocol(OneWriteProtocol):
         task.add_done_callback(self.tasks.discard)
         self.tasks.add(task)
 
-    async def _answer_at_leisure(
-        self, request: PlainRequest, result: Told | Answer | None, failure: BaseException | None
-    ) -> None:
+    async def _answer_at_leisure(self, request: PlainRequest, result: Told | Answer | None, failure: Exception | None) -> None:
         """A repeated answer, whose first form must be looked up, an answer to a client that reads slowly, or a problem."""
         name_request(request.name)
         try:

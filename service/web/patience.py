@@ -15,23 +15,24 @@ class Patience:
     It may begin anew thousands of times a second at next to no cost: its one timer looks at what is left when it goes off.
     """
 
-    __slots__ = ("_call", "_loop", "_seconds", "_timer", "_until")
+    __slots__ = ("_call", "_loop", "_seconds", "_timer", "until")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float, call: Callable[[], None]) -> None:
         self._loop, self._seconds, self._call = loop, seconds, call
-        self._until: float | None = None
+        self.until: float | None = None
+        """None while there is something else to wait for."""
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self) -> Patience:
         """From now on."""
-        self._until = self._loop.time() + self._seconds
+        self.until = self._loop.time() + self._seconds
         if self._timer is None:
-            self._timer = self._loop.call_at(self._until, self._look)
+            self._timer = self._loop.call_at(self.until, self._look)
         return self
 
     def cancel(self) -> None:
         """Something has happened."""
-        self._until = None
+        self.until = None
 
     def end(self) -> None:
         """Nothing will happen any more."""
@@ -39,11 +40,11 @@ class Patience:
             self._timer.cancel()
 
     def _look(self) -> None:
-        self._timer, until = None, self._until
+        self._timer, until = None, self.until
         if until is None:
             return
         if until > self._loop.time():
             self._timer = self._loop.call_at(until, self._look)
         else:
-            self._until = None
+            self.until = None
             self._call()

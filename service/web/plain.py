@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from time import perf_counter
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -47,16 +48,30 @@ _read_tell = msgspec.json.Decoder(_TellBody).decode
 class PlainRequest:
     """A plain ask or tell. To uvicorn's protocol it looks like a request that it handed to an application."""
 
-    __slots__ = ("began", "command", "disconnected", "keep_alive", "key", "name", "response_complete", "route")
+    __slots__ = ("answer", "began", "command", "disconnected", "keep_alive", "key", "name", "response_complete", "route")
 
     message_event = asyncio.Event()
     """Nobody waits for more of it."""
+    answer: Callable[[Any, Exception | None], object]
+    """What to do with the answer, or with the failure."""
 
     def __init__(self, key: str, command: Ask | Tell, name: bytes, route: str) -> None:
         self.key, self.command, self.name, self.route = key, command, name, route
         self.began = perf_counter()
         self.keep_alive = True
         self.response_complete = self.disconnected = False
+
+    def done(self) -> bool:
+        """Never before its answer: it counts even if its client has left."""
+        return False
+
+    def set_result(self, result: Any) -> None:  # noqa: ANN401 - what its command gives
+        """The writer is through with it."""
+        self.answer(result, None)
+
+    def set_exception(self, failure: Exception) -> None:
+        """Likewise."""
+        self.answer(None, failure)
 
 
 def read(data: bytes) -> PlainRequest | Literal["begun"] | None:

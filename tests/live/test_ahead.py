@@ -64,11 +64,10 @@ def in_two_waves(
     """Some commands, and others that many turns of the event loop later; refusals are returned, not raised."""
 
     async def waves() -> list[Any]:
-        writer = workers.contexts[0].writer
-        sent = [asyncio.ensure_future(writer.enqueue(key, command)) for command in first]
+        sent = [workers.enqueue(key, command) for command in first]
         for _ in range(turns):
             await asyncio.sleep(0)
-        sent += [asyncio.ensure_future(writer.enqueue(key, command)) for command in second]
+        sent += [workers.enqueue(key, command) for command in second]
         return await asyncio.wait_for(asyncio.gather(*sent, return_exceptions=True), 30)
 
     return workers.run(waves())
@@ -85,12 +84,11 @@ def test_the_next_group_is_decided_while_the_last_one_is_written(workers: Worker
     workers.submit(key, Ask(None))
 
     async def one_after_the_other() -> tuple[list[Answer], list[bool]]:
-        writer = workers.contexts[0].writer
-        first = writer.enqueue(key, Ask(None))
+        first = workers.enqueue(key, Ask(None))
         for _ in range(2):
             await asyncio.sleep(0)
         witness = Witness(Ask(None), first)
-        return [await writer.enqueue(key, witness), await first], witness.seen
+        return [await workers.enqueue(key, witness), await first], witness.seen
 
     answers, seen = workers.run(one_after_the_other())
     assert seen == [False]
@@ -201,11 +199,10 @@ def test_what_was_seen_is_forgotten_with_its_group(workers: Workers, key: str) -
             return super().apply(ledger, now)
 
     async def one_group_after_the_other() -> list[Any]:
-        writer = workers.contexts[0].writer
         sent = []
         for start in range(0, len(drawn), 10):
             told = [Measured(Tell(one.id, "reward", 1.0)) for one in drawn[start : start + 10] if one]
-            sent += [writer.enqueue(key, one) for one in told]
+            sent += [workers.enqueue(key, one) for one in told]
             await asyncio.sleep(0.001)
         return await asyncio.gather(*sent)
 

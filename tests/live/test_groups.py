@@ -36,11 +36,10 @@ def test_nobody_joins_a_request_that_cannot_be_written(workers: Workers, key: st
     workers.submit(key, Ask(None), worker=1)
 
     async def many() -> list[object]:
-        writer = workers.contexts[0].writer
-        sent = [writer.enqueue(key, Ask("one")), writer.enqueue(key, Ask("lone \ud800 surrogate"))]
+        sent = [workers.enqueue(key, Ask("one")), workers.enqueue(key, Ask("lone \ud800 surrogate"))]
         for _ in range(100):
             await asyncio.sleep(0.0002)
-            sent.append(writer.enqueue(key, Ask(None)))
+            sent.append(workers.enqueue(key, Ask(None)))
         return await asyncio.wait_for(asyncio.gather(*sent, return_exceptions=True), 30)
 
     answers = workers.run(many())

@@ -92,6 +92,12 @@ class Workers:
         """One command, answered."""
         return self.run(self.contexts[worker].writer.submit(key, command))
 
+    def enqueue(self, key: str, command: Command[Result], worker: int = 0) -> asyncio.Future[Result]:
+        """One command, queued at once; to be called in the workers' event loop."""
+        answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self.contexts[worker].writer.enqueue(key, command, answer)
+        return answer
+
     def submit_together(self, key: str, commands: Sequence[Command[Any]], worker: int = 0) -> list[Any]:
         """Commands that arrive at once; refusals are returned, not raised."""
 
