@@ -11,7 +11,7 @@ from service.storage import journal
 from service.storage.journal import NotLookedUp, Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from service.application.ledger import Ledger
     from service.storage.groups import Reads
@@ -65,6 +65,8 @@ class Waiting(Generic[Result]):
     key: str
     command: Command[Result]
     answer: Asker[Result]
+    prepare: Callable[[Any], object] | None = None
+    """To be told the result, or the refusal, while it is written and may still come to nothing."""
     result: Any = UNDECIDED
     """What it comes to once its group is durable; a refusal, too."""
     looked_up: bool = False
@@ -84,6 +86,13 @@ class Waiting(Generic[Result]):
 
 
 Queue: TypeAlias = deque[Waiting[Any]]
+
+
+def prepare_answers(requests: Sequence[Waiting[Any]]) -> None:
+    """The database is busy with them for a while: time to put the answers into words."""
+    for waiting in requests:
+        if waiting.prepare is not None:
+            waiting.prepare(waiting.result)
 
 
 class Faulty(Exception):  # noqa: N818 - caught by the writer

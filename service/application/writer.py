@@ -23,7 +23,7 @@ from service.application import metrics
 from service.application.ahead import Ahead, take_back
 from service.application.contention import Contention
 from service.application.ledgers import Ledgers
-from service.application.waiting import UNDECIDED, Asker, Command, Faulty, Queue, Result, Waiting, decide, fill
+from service.application.waiting import UNDECIDED, Asker, Command, Faulty, Queue, Result, Waiting, decide, fill, prepare_answers
 from service.errors import DatabaseUnavailable, Overloaded, WriteRefused
 from service.storage import journal
 from service.storage.journal import Found, NotLookedUp
@@ -87,12 +87,14 @@ class Writer:
         self.enqueue(key, command, answer)
         return await answer
 
-    def enqueue(self, key: str, command: Command[Result], asker: Asker[Result]) -> None:
+    def enqueue(
+        self, key: str, command: Command[Result], asker: Asker[Result], prepare: Callable[[Any], object] | None = None
+    ) -> None:
         """The same, for whoever waits in another way."""
         queue, arrival = self._queue, self._arrival
         if len(queue) + len(self._ahead.decided) >= self._queue_limit:
             raise Overloaded("Too many requests are waiting; try again in a moment.")
-        queue.append(Waiting(key, command, asker))
+        queue.append(Waiting(key, command, asker, prepare))
         if arrival is not None:
             self._arrival = None
             arrival.set_result(None)
@@ -179,6 +181,7 @@ class Writer:
             guard = sorted([(ledger.experiment.id, ledger.stored_version) for ledger in known.values()])
             try:
                 await decide(groups, requests, known, self._clock(), under_lock=False)
+                self._loop.call_soon(prepare_answers, requests)
                 if await self._written(guard, known, changed):
                     return
             except NotLookedUp:

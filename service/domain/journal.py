@@ -154,6 +154,10 @@ class Changes:
     thin: bool = False
     """The stride of the snapshots has doubled: every second one of those before goes."""
 
+    def is_draws(self) -> bool:
+        """Nothing but draws, which change nothing else about their arms."""
+        return bool(self.drawn_arms) and not (self.arms or self.events or self.snapshots or self.replies) and self.is_plain()
+
     def is_plain(self) -> bool:
         """Nothing but draws and rewards, each of another assignment."""
         rest = self.moved or self.batches or self.observations or self.new_arms or self.redefined

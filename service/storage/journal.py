@@ -181,6 +181,8 @@ def stages_of(changed: Sequence[Changes]) -> list[Stage]:
 
     No stage touches a row twice: what changes a row that was written a moment ago waits for the second one.
     """
+    if len(changed) == 1 and changed[0].is_draws():
+        return [_draws(changed[0])]
     rows: defaultdict[Write, list[Row]] = defaultdict(list)
     for one in changed:
         progress = one.progress
@@ -203,6 +205,17 @@ def stages_of(changed: Sequence[Changes]) -> list[Stage]:
     first = [(write, rows[write]) for write in _FIRST if rows.get(write)]
     second = [(write, rows[write]) for write in _SECOND if rows.get(write)]
     return [first, second] if second else [first]
+
+
+def _draws(one: Changes) -> Stage:
+    """The rows of one experiment that was only asked: what the service does all day."""
+    progress = one.progress
+    e, version = progress.experiment.id, progress.version
+    return [
+        (DRAW, [records.drawn_row(e, drawn) for drawn in one.drawn]),
+        (_COUNT_DRAWS, [records.arm_draws_row(e, arm, version) for arm in one.drawn_arms]),
+        (_PROGRESS, [records.progress_row(progress)]),
+    ]
 
 
 def _add_the_rest(rows: defaultdict[Write, list[Row]], e: int, one: Changes) -> None:

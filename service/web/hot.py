@@ -23,7 +23,6 @@ from service.web.patience import Patience
 from service.web.plain import PlainRequest
 from service.web.problems import problem_for, problem_of_ours
 from service.web.request_id import name_request
-from service.web.views import answer_view, assignment_view, encode
 
 if TYPE_CHECKING:
     from service.application.context import Context
@@ -40,6 +39,8 @@ class HotProtocol(OneWriteProtocol):
     _in_parser = False
     """The parser has seen the beginning of a request and not its end."""
     _patience: Patience | None = None
+    _unanswered = 0
+    """Plain requests of all connections."""
     _common: list[tuple[bytes, bytes]] | None = None
     _common_lines = b""
     """The headers that every answer has, and how they look. Uvicorn makes them anew every second, because of the date."""
@@ -103,17 +104,25 @@ class HotProtocol(OneWriteProtocol):
         self.timeout_keep_alive_task = self._patience.begin()  # type: ignore[assignment] # all uvicorn does is cancel it
 
     def _is_queued(self, request: PlainRequest) -> bool:
-        # Not at once, so that the next group is on its way first.
-        request.answer = partial(self.loop.call_soon, self._answer, request)  # type: ignore[arg-type] # the answer is to come
+        request.answer = partial(self._when_through, request)
         try:
-            self._enqueue(request.key, request.command, request)
+            self._enqueue(request.key, request.command, request, request.prepare)
         except BestArmError:
             return False  # the queue is full: the long way will say so
+        HotProtocol._unanswered += 1
         self.cycle = request  # type: ignore[assignment] # as far as uvicorn looks at it
         return True
 
+    def _when_through(self, request: PlainRequest, result: Told | Answer | None, failure: Exception | None) -> None:
+        """The group is durable. Where others wait, the next one goes on its way before anybody is answered."""
+        HotProtocol._unanswered -= 1
+        if HotProtocol._unanswered:
+            self.loop.call_soon(self._answer, request, result, failure)
+        else:
+            self._answer(request, result, failure)
+
     def _answer(self, request: PlainRequest, result: Told | Answer | None, failure: Exception | None) -> None:
-        """The group is through: answer, or let a task do what takes longer."""
+        """Answer, or let a task do what takes longer."""
         try:
             if result is not None and not self.flow.write_paused and not result.replayed:
                 self._write_result(request, result)
@@ -143,11 +152,9 @@ class HotProtocol(OneWriteProtocol):
         self._write(request, problem.status_code, headers, bytes(problem.body))
 
     def _write_result(self, request: PlainRequest, result: Told | Answer) -> None:
-        if isinstance(result, Told):
-            self._write(request, 200, _JSON, encode(assignment_view(result.experiment, result.arm, result.assignment)))
-        else:
-            headers = b"idempotency-replayed: true\r\n" + _JSON if result.replayed else _JSON
-            self._write(request, 201 if result.created else 200, headers, encode(answer_view(result)))
+        created = isinstance(result, Answer) and result.created
+        headers = b"idempotency-replayed: true\r\n" + _JSON if result.replayed else _JSON
+        self._write(request, 201 if created else 200, headers, request.content(result))
 
     def _write(self, request: PlainRequest, status: int, headers: bytes, content: bytes) -> None:
         """The whole answer at once, and the connection is free for the next request."""

@@ -15,9 +15,10 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from service.application.asks import Ask
-from service.application.tells import Reward, Tell
+from service.application.asks import Answer, Ask
+from service.application.tells import Reward, Tell, Told
 from service.web.request_id import name_of
+from service.web.views import answer_view, assignment_view, encode
 
 _LINE = re.compile(
     rb"POST /v1/experiments/([a-z0-9][a-z0-9._-]{0,63})/assignments(?:/(asg_[0-9a-f]{27})/reward)? HTTP/1\.1(?=\r\n)"
@@ -48,7 +49,10 @@ _read_tell = msgspec.json.Decoder(_TellBody).decode
 class PlainRequest:
     """A plain ask or tell. To uvicorn's protocol it looks like a request that it handed to an application."""
 
-    __slots__ = ("answer", "began", "command", "disconnected", "keep_alive", "key", "name", "response_complete", "route")
+    __slots__ = (
+        "_content", "_content_of", "answer", "began", "command", "disconnected", "keep_alive", "key", "name", "response_complete",
+        "route",
+    )  # fmt: skip
 
     message_event = asyncio.Event()
     """Nobody waits for more of it."""
@@ -60,6 +64,17 @@ class PlainRequest:
         self.began = perf_counter()
         self.keep_alive = True
         self.response_complete = self.disconnected = False
+        self._content = b""
+        self._content_of: Told | Answer | None = None
+
+    def prepare(self, result: Any) -> None:  # noqa: ANN401 - what its command gives, or a refusal
+        """Put the answer into words while it is written; it may still come to nothing."""
+        if isinstance(result, Told | Answer):
+            self._content, self._content_of = _content(result), result
+
+    def content(self, result: Told | Answer) -> bytes:
+        """The answer in words."""
+        return self._content if self._content_of is result else _content(result)
 
     def done(self) -> bool:
         """Never before its answer: it counts even if its client has left."""
@@ -99,6 +114,12 @@ def read(data: bytes) -> PlainRequest | Literal["begun"] | None:
         return None
     route = _ASK_ROUTE if assignment is None else _TELL_ROUTE
     return PlainRequest(key.decode(), command, name_of(headers.get(b"x-request-id", b"")), route)
+
+
+def _content(result: Told | Answer) -> bytes:
+    if isinstance(result, Told):
+        return encode(assignment_view(result.experiment, result.arm, result.assignment))
+    return encode(answer_view(result))
 
 
 def _command(assignment: bytes | None, headers: dict[bytes, bytes], body: bytes) -> Ask | Tell | None:
