@@ -76,6 +76,29 @@ def test_a_body_in_pieces(connection: Connection, experiment: str) -> None:
     assert (status, body["unit"]) == (201, "slow")
 
 
+@pytest.mark.parametrize("pieces", [2, 3])
+def test_a_body_after_its_head(connection: Connection, experiment: str, pieces: int) -> None:
+    """Many clients send them one after the other; what comes in still more pieces takes the long way."""
+    for turn in range(3):
+        body = f'{{"unit": "turn {turn}"}}'
+        head, _ = ask(experiment, body).split(b"\r\n\r\n")
+        for piece in (head + b"\r\n\r\n", *([body[:5], body[5:]] if pieces == 3 else [body])):
+            connection.socket.sendall(piece if isinstance(piece, bytes) else piece.encode())
+            time.sleep(0.05)
+        status, _, answer = connection.answer()
+        assert (status, answer["unit"], answer["draw"]) == (201, f"turn {turn}", turn + 1)
+
+
+def test_a_look_between_asks(connection: Connection, experiment: str) -> None:
+    """The short way and the long one take turns on a connection."""
+    look = f"GET /v1/experiments/{experiment} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+    for turn in range(1, 4):
+        connection.socket.sendall(ask(experiment))
+        assert connection.answer()[2]["draw"] == turn
+        connection.socket.sendall(look)
+        assert connection.answer()[2]["version"] == turn + 1
+
+
 def test_a_body_of_chunks_takes_the_long_way(connection: Connection, experiment: str) -> None:
     """Its length is not known beforehand."""
     head = _HEAD.format(key=experiment) + "Transfer-Encoding: chunked\r\n\r\n"
