@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeAlias, TypeVar
+
+import msgspec
 
 from service.errors import BestArmError, ExperimentNotFound
 from service.storage import journal
@@ -58,8 +59,7 @@ class Asker(Protocol[Given]):
         ...
 
 
-@dataclass(slots=True)
-class Waiting(Generic[Result]):
+class Waiting(msgspec.Struct, Generic[Result]):
     """A request for the experiment with this key."""
 
     key: str

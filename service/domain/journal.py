@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -128,29 +128,28 @@ class StoredReply:
     created_at: int
 
 
-@dataclass(slots=True)
-class Changes:
+class Changes(msgspec.Struct):
     """All that one transaction does to one experiment. Filled while deciding, written at once, nothing in between."""
 
     progress: Progress
-    arms: list[ArmRecord] = field(default_factory=list)
-    drawn_arms: list[ArmRecord] = field(default_factory=list)
+    arms: list[ArmRecord] = msgspec.field(default_factory=list)
+    drawn_arms: list[ArmRecord] = msgspec.field(default_factory=list)
     """Those that were drawn, and nothing else happened to them: their counts of draws alone changed."""
-    redefined: list[ArmRecord] = field(default_factory=list)
+    redefined: list[ArmRecord] = msgspec.field(default_factory=list)
     """Those of them whose name, value, floor or status changed."""
-    new_arms: list[ArmRecord] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
+    new_arms: list[ArmRecord] = msgspec.field(default_factory=list)
+    events: list[Event] = msgspec.field(default_factory=list)
     """All but the draws, whose events are made of `drawn`."""
-    drawn: list[Assignment] = field(default_factory=list)
+    drawn: list[Assignment] = msgspec.field(default_factory=list)
     """As they were when drawn."""
-    moved: list[Assignment] = field(default_factory=list)
+    moved: list[Assignment] = msgspec.field(default_factory=list)
     """As they are now, those that were drawn or moved before in the same transaction. What became of the others is
     what their event says."""
-    batches: list[Batch] = field(default_factory=list)
-    observations: list[ObservationRecord] = field(default_factory=list)
-    replies: list[StoredReply] = field(default_factory=list)
+    batches: list[Batch] = msgspec.field(default_factory=list)
+    observations: list[ObservationRecord] = msgspec.field(default_factory=list)
+    replies: list[StoredReply] = msgspec.field(default_factory=list)
     settings_changed: bool = False
-    snapshots: list[Snapshot] = field(default_factory=list)
+    snapshots: list[Snapshot] = msgspec.field(default_factory=list)
     thin: bool = False
     """The stride of the snapshots has doubled: every second one of those before goes."""
 

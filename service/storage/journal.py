@@ -6,8 +6,9 @@ Used by one transaction at a time per process (service/application/writer.py). N
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from service.domain import ArmRecord, Assignment, Changes, ObservationRecord, Progress, StoredReply
 from service.storage import records
@@ -28,17 +29,16 @@ Thing = TypeVar("Thing")
 DUE_AT_ONCE = 2_000
 
 
-@dataclass(slots=True)
-class Wanted:
+class Wanted(msgspec.Struct):
     """What the requests of one experiment need to see before they can be decided."""
 
-    draws: set[int] = field(default_factory=set)
-    units: set[str] = field(default_factory=set)
-    ask_keys: set[str] = field(default_factory=set)
-    observation_ids: set[str] = field(default_factory=set)
-    reply_keys: set[tuple[str, str]] = field(default_factory=set)
-    new_ask_keys: set[str] = field(default_factory=set)
-    new_reply_keys: set[tuple[str, str]] = field(default_factory=set)
+    draws: set[int] = msgspec.field(default_factory=set)
+    units: set[str] = msgspec.field(default_factory=set)
+    ask_keys: set[str] = msgspec.field(default_factory=set)
+    observation_ids: set[str] = msgspec.field(default_factory=set)
+    reply_keys: set[tuple[str, str]] = msgspec.field(default_factory=set)
+    new_ask_keys: set[str] = msgspec.field(default_factory=set)
+    new_reply_keys: set[tuple[str, str]] = msgspec.field(default_factory=set)
     """Keys whose requests have an effect if they are new. Without the lock that is found out when the effect is written."""
     due_by: int | None = None
     """The assignments that the sweep has to look at by this time, DUE_AT_ONCE at most."""
@@ -58,18 +58,17 @@ class NotLookedUp(Exception):  # noqa: N818 - no error: the same is decided agai
     """A decision turned out to depend on something that was not looked up."""
 
 
-@dataclass(slots=True)
-class Found:
+class Found(msgspec.Struct):
     """What was there. The caller keeps it current while it decides one request after the other."""
 
-    assignments: dict[int, Assignment] = field(default_factory=dict)
-    by_unit: dict[str, int] = field(default_factory=dict)
-    by_key: dict[str, int] = field(default_factory=dict)
-    observations: dict[str, ObservationRecord] = field(default_factory=dict)
-    replies: dict[tuple[str, str], StoredReply] = field(default_factory=dict)
-    due: list[int] = field(default_factory=list)
-    ask_keys: set[str] = field(default_factory=set)
-    reply_keys: set[tuple[str, str]] = field(default_factory=set)
+    assignments: dict[int, Assignment] = msgspec.field(default_factory=dict)
+    by_unit: dict[str, int] = msgspec.field(default_factory=dict)
+    by_key: dict[str, int] = msgspec.field(default_factory=dict)
+    observations: dict[str, ObservationRecord] = msgspec.field(default_factory=dict)
+    replies: dict[tuple[str, str], StoredReply] = msgspec.field(default_factory=dict)
+    due: list[int] = msgspec.field(default_factory=list)
+    ask_keys: set[str] = msgspec.field(default_factory=set)
+    reply_keys: set[tuple[str, str]] = msgspec.field(default_factory=set)
     """The keys that were looked for. Nobody knows yet whether any other was used before."""
 
     def overlay(self, newer: Found, wanted: Wanted) -> None:

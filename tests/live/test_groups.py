@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 from msgspec import structs
 
@@ -82,11 +81,11 @@ def test_a_group_without_a_draw_took_effect_only_if_all_of_it_did(workers: Worke
     told = workers.run(stored())
     other = structs.replace(told.events[0], sequence=told.events[0].sequence + 1)
     assert workers.run(written(told))
-    assert not workers.run(written(replace(told, events=[*told.events, other])))
-    assert not workers.run(written(told, replace(told, events=[other])))
-    assert not workers.run(written(replace(told, events=[structs.replace(told.events[0], at=1)])))
-    assert not workers.run(written(told, replace(told, drawn=[structs.replace(drawn, token=drawn.token ^ 1)])))
-    assert workers.run(written(replace(told, events=[other], drawn=[drawn])))
+    assert not workers.run(written(structs.replace(told, events=[*told.events, other])))
+    assert not workers.run(written(told, structs.replace(told, events=[other])))
+    assert not workers.run(written(structs.replace(told, events=[structs.replace(told.events[0], at=1)])))
+    assert not workers.run(written(told, structs.replace(told, drawn=[structs.replace(drawn, token=drawn.token ^ 1)])))
+    assert workers.run(written(structs.replace(told, events=[other], drawn=[drawn])))
 
 
 def test_a_worker_sweeps_a_draw_of_an_arm_that_it_does_not_know(workers: Workers, key: str) -> None:

@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -80,10 +81,11 @@ def test_a_body_in_pieces(connection: Connection, experiment: str) -> None:
 def test_a_body_after_its_head(connection: Connection, experiment: str, pieces: int) -> None:
     """Many clients send them one after the other; what comes in still more pieces takes the long way."""
     for turn in range(3):
-        body = f'{{"unit": "turn {turn}"}}'
-        head, _ = ask(experiment, body).split(b"\r\n\r\n")
-        for piece in (head + b"\r\n\r\n", *([body[:5], body[5:]] if pieces == 3 else [body])):
-            connection.socket.sendall(piece if isinstance(piece, bytes) else piece.encode())
+        whole = ask(experiment, f'{{"unit": "turn {turn}"}}')
+        body = whole.index(b"\r\n\r\n") + 4
+        cuts = [0, body, body + 5, len(whole)] if pieces == 3 else [0, body, len(whole)]
+        for start, end in pairwise(cuts):
+            connection.socket.sendall(whole[start:end])
             time.sleep(0.05)
         status, _, answer = connection.answer()
         assert (status, answer["unit"], answer["draw"]) == (201, f"turn {turn}", turn + 1)
