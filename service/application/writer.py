@@ -65,7 +65,7 @@ class Writer:
 
     def start(self) -> None:
         """Begin serving."""
-        self._loop = asyncio.get_running_loop()
+        self._loop, self._closing = asyncio.get_running_loop(), None
         self._task = asyncio.create_task(self._serve(), name="writer")
 
     async def close(self) -> None:
@@ -105,7 +105,7 @@ class Writer:
         while True:
             if not self._queue and not self._ahead.decided:
                 self._arrival = arrival = self._loop.create_future()
-                if self._closing is not None:
+                if self._closing is not None and not self._closing.done():
                     self._closing.set_result(None)
                 await arrival
             if self._ahead.looking:

@@ -8,7 +8,6 @@ of a request is worded in one place only.
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from http import HTTPStatus
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -104,7 +103,7 @@ class HotProtocol(OneWriteProtocol):
         self.timeout_keep_alive_task = self._patience.begin()  # type: ignore[assignment] # all uvicorn does is cancel it
 
     def _is_queued(self, request: PlainRequest) -> bool:
-        request.answer = partial(self._when_through, request)
+        request.answer = self._when_through
         try:
             self._enqueue(request.key, request.command, request, request.prepare)
         except BestArmError:
@@ -146,7 +145,7 @@ class HotProtocol(OneWriteProtocol):
         except Exception as trouble:  # noqa: BLE001 - whatever it is, the caller gets a problem and the log the rest
             failure = trouble
         ours = isinstance(failure, BestArmError)
-        problem = problem_for(failure) if ours else problem_of_ours(request.route, failure)  # type: ignore[arg-type]
+        problem = problem_for(failure) if ours else problem_of_ours(request.path, failure)  # type: ignore[arg-type]
         await self.flow.drain()
         headers = b"".join(b"%b: %b\r\n" % header for header in problem.raw_headers if header[0] != b"content-length")
         self._write(request, problem.status_code, headers, bytes(problem.body))
@@ -158,6 +157,9 @@ class HotProtocol(OneWriteProtocol):
 
     def _write(self, request: PlainRequest, status: int, headers: bytes, content: bytes) -> None:
         """The whole answer at once, and the connection is free for the next request."""
+        if request.response_complete:
+            return  # something went wrong after it had been sent
+        request.response_complete = True
         if HotProtocol._common is not self.server_state.default_headers:
             HotProtocol._common = self.server_state.default_headers
             HotProtocol._common_lines = b"".join(b"%b: %b\r\n" % header for header in HotProtocol._common)
@@ -175,8 +177,7 @@ class HotProtocol(OneWriteProtocol):
                     content,
                 )
             )
-        count_request("POST", request.route, status, perf_counter() - request.began)
-        request.response_complete = True
         if not request.keep_alive:
             self.transport.close()
         self.on_response_complete()
+        count_request("POST", request.route, status, perf_counter() - request.began)

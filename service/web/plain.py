@@ -31,7 +31,7 @@ _LONGEST_KEY = 255
 # Of the body's length.
 _MOST_DIGITS = 4
 # A browser's request takes the long way, where its origin is looked at; so does anything about the connection or the body's form.
-_UNUSUAL = {b"origin", b"sec-fetch-site", b"transfer-encoding", b"expect", b"content-encoding", b"upgrade"}
+_UNUSUAL = {b"origin", b"sec-fetch-site", b"transfer-encoding", b"expect", b"content-encoding", b"upgrade", b"proxy-connection"}
 
 
 class _AskBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -50,20 +50,20 @@ class PlainRequest:
     """A plain ask or tell. To uvicorn's protocol it looks like a request that it handed to an application."""
 
     __slots__ = (
-        "_content", "_content_of", "answer", "began", "command", "disconnected", "keep_alive", "key", "name", "response_complete",
-        "route",
+        "_content", "_content_of", "_is_answered", "answer", "began", "command", "disconnected", "keep_alive", "key", "name",
+        "response_complete", "route",
     )  # fmt: skip
 
     message_event = asyncio.Event()
     """Nobody waits for more of it."""
-    answer: Callable[[Any, Exception | None], object]
-    """What to do with the answer, or with the failure."""
+    answer: Callable[[PlainRequest, Any, Exception | None], None]
+    """What to do with the result, or with the failure."""
 
     def __init__(self, key: str, command: Ask | Tell, name: bytes, route: str) -> None:
         self.key, self.command, self.name, self.route = key, command, name, route
         self.began = perf_counter()
         self.keep_alive = True
-        self.response_complete = self.disconnected = False
+        self.response_complete = self.disconnected = self._is_answered = False
         self._content = b""
         self._content_of: Told | Answer | None = None
 
@@ -76,17 +76,24 @@ class PlainRequest:
         """The answer in words."""
         return self._content if self._content_of is result else _content(result)
 
+    @property
+    def path(self) -> str:
+        """As far as it tells experiments apart."""
+        return self.route.replace("{key}", self.key)
+
     def done(self) -> bool:
-        """Never before its answer: it counts even if its client has left."""
-        return False
+        """Not before its answer: it counts even if its client has left."""
+        return self._is_answered
 
     def set_result(self, result: Any) -> None:  # noqa: ANN401 - what its command gives
         """The writer is through with it."""
-        self.answer(result, None)
+        self._is_answered = True
+        self.answer(self, result, None)
 
     def set_exception(self, failure: Exception) -> None:
         """Likewise."""
-        self.answer(None, failure)
+        self._is_answered = True
+        self.answer(self, None, failure)
 
 
 def read(data: bytes) -> PlainRequest | Literal["begun"] | None:

@@ -16,6 +16,7 @@ from service.application.tells import Tell, Told
 from service.application.waiting import LARGEST_GROUP, Command
 from service.errors import RewardConflict
 from service.storage.journal import Wanted
+from service.web.plain import PlainRequest
 from tests.live.workers import Workers
 
 # How many turns of the event loop the second wave comes after the first: before it is on its way, then, and after it.
@@ -124,6 +125,27 @@ def test_a_defect_ahead_harms_nobody_else(workers: Workers, key: str) -> None:
         assert isinstance(answers.pop(2), RuntimeError)
         assert draws(answers) == [2, 3, 4]
         assert workers.replay(name) == 5
+
+
+def test_a_plain_request_with_a_defect_is_answered_once(workers: Workers, key: str) -> None:
+    """Though its group is decided again without it; those beside it are answered, too, and leave nothing behind."""
+    workers.create(key, [("a", 0.0), ("b", 0.0)])
+    answers: list[tuple[bytes, bool]] = []
+
+    def note(request: PlainRequest, result: object, failure: Exception | None) -> None:
+        answers.append((request.name, failure is None and result is not None))
+
+    async def together() -> None:
+        for name, command in ((b"x", Ask(None)), (b"bad", Faulty()), (b"y", Ask(None))):
+            request = PlainRequest(key, Ask(None), name, "")
+            request.answer = note
+            workers.contexts[0].writer.enqueue(key, command, request, request.prepare)
+        await asyncio.wait_for(workers.contexts[0].writer.close(), 30)
+
+    workers.run(together())
+    assert sorted(answers) == [(b"bad", False), (b"x", True), (b"y", True)]
+    workers.restart()
+    assert workers.replay(key) == 3
 
 
 def test_decisions_ahead_of_a_refused_group_are_made_anew(workers: Workers, key: str) -> None:

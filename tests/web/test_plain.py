@@ -71,6 +71,7 @@ def test_a_body_that_is_still_on_its_way() -> None:
         request("{}", "Upgrade: websocket"),
         request("{}", "Connection: close"),
         request("{}", "Connection: upgrade"),
+        request("{}", "Proxy-Connection: close"),
         request("{}", "Content-Encoding: gzip"),
         request("{}", "Origin: http://x"),
         request("{}", "Idempotency-Key: one", "Idempotency-Key: two"),
