@@ -20,6 +20,7 @@ _DRAW_DIGITS = 11
 _TOKEN_DIGITS = 16
 _PREFIX = len("asg_")
 _TOKEN_AT = _PREFIX + _DRAW_DIGITS
+_ID_TEXT = f"asg_%0{_DRAW_DIGITS}x%0{_TOKEN_DIGITS}x"
 _ID = re.compile(f"asg_([0-9a-f]{{{_DRAW_DIGITS}}})([0-9a-f]{{{_TOKEN_DIGITS}}})")
 
 
@@ -54,7 +55,7 @@ class Assignment(msgspec.Struct, frozen=True, gc=False):
     @property
     def id(self) -> str:
         """What callers know the assignment by."""
-        return f"asg_{self.draw:0{_DRAW_DIGITS}x}{self.token:0{_TOKEN_DIGITS}x}"
+        return _ID_TEXT % (self.draw, self.token)
 
     @property
     def due_at(self) -> int | None:

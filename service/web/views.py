@@ -30,8 +30,9 @@ def encode(content: object) -> bytes:
         return plain.encode()
 
 
+@lru_cache(maxsize=256)
 def time_text(microseconds: int | None) -> str | None:
-    """UTC in ISO 8601."""
+    """UTC in ISO 8601. What was decided together has one time."""
     if microseconds is None:
         return None
     seconds, rest = divmod(microseconds, 1_000_000)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 from fastapi import APIRouter, Request, Response
+from msgspec import structs
 from pydantic import BaseModel, ValidationError
 
 from service.application import tells
@@ -16,7 +17,37 @@ from service.web.body import StrictRoute
 from service.web.problems import documented
 from service.web.requests import ContextOf, IdempotencyKey, json_response, once, rendered_response
 
-router = APIRouter(prefix="/v1/experiments/{key}", tags=["rewards"], route_class=StrictRoute)
+
+class _Rewards(msgspec.Struct, forbid_unknown_fields=True):
+    rewards: list[RewardItem]
+
+
+class _Observations(msgspec.Struct, forbid_unknown_fields=True):
+    observations: list[ObservationItem]
+
+
+_WHOLE: dict[str, Callable[[bytes], msgspec.Struct]] = {
+    "/v1/experiments/{key}/rewards": msgspec.json.Decoder(_Rewards).decode,
+    "/v1/experiments/{key}/observations": msgspec.json.Decoder(_Observations).decode,
+}
+
+
+class _BatchRoute(StrictRoute):
+    """Long lists whose every item is good, as nearly always, are read at once; others, and those with a key, like any body."""
+
+    def read(self, request: Request, body: bytes) -> Any:  # noqa: ANN401 - any JSON
+        """The items as they are needed, or as plain JSON."""
+        whole, headers = _WHOLE.get(self.path), request.headers
+        plain = headers.get("content-type") == "application/json" and "idempotency-key" not in headers
+        if whole is not None and plain and b"\\u0000" not in body:
+            try:
+                return structs.asdict(whole(body))
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                pass
+        return super().read(request, body)
+
+
+router = APIRouter(prefix="/v1/experiments/{key}", tags=["rewards"], route_class=_BatchRoute)
 _UNREADABLE = (400, 413, 415, 422)
 Item = TypeVar("Item", bound=msgspec.Struct)
 
