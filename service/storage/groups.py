@@ -140,8 +140,8 @@ def _type_of(column: Column[Any]) -> str:
 
 @lru_cache(maxsize=1024)
 def many_rows(write: Write, count: int) -> tuple[str, ...]:
-    """The statements of a write for so many rows at once, as SQLite takes them: all values of all rows, one after the other."""
-    columns = write.table.columns.keys()
+    """The statements of a write for so many rows at once, as SQLite takes them: their values as far as they are used."""
+    columns = [write.table.columns.keys()[place] for place in write.places]
     values = ", ".join([f"({', '.join('?' * len(columns))})"] * count)
     rows = f"WITH r({', '.join(columns)}) AS (VALUES {values})"
     return tuple(f"{rows} {statement.format(rows='r', allowed='true')}" for statement in write.statements)
