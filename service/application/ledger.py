@@ -69,6 +69,8 @@ class Ledger:
 
     def refresh(self, progress: Progress, moved: Iterable[ArmRecord]) -> None:
         """Take over what is stored: all of it at first, later what another worker wrote meanwhile."""
+        moved = list(moved)
+        only_traffic = self._is_only_traffic(progress, moved)
         self._told.clear()
         self._put_plan_away()
         self.recent.clear()
@@ -89,7 +91,20 @@ class Ledger:
                 self.statistics[record.arm.position] = record.statistics
         self._clear_changes()
         self.found = Found()
-        self._settle()
+        if only_traffic:
+            self._run = None
+            self._stale.update([record.arm.position for record in moved])
+        else:
+            self._settle()
+
+    def _is_only_traffic(self, progress: Progress, moved: Collection[ArmRecord]) -> bool:
+        """Did nothing happen but draws and rewards, none of them planned? Then the arrays stay as they are laid out."""
+        return (
+            bool(self.arms)
+            and (self._batch, self.epoch, self.experiment) == (0, progress.epoch, progress.experiment)
+            and progress.batch == 0
+            and all(self.arms[record.arm.position : record.arm.position + 1] == [record.arm] for record in moved)
+        )
 
     # -- what is known ------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import zlib
 from dataclasses import asdict, fields
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from service.domain import (
@@ -160,8 +161,8 @@ def progress_from(row: RowMapping) -> Progress:
             key=row["key"],
             name=row["name"],
             description=row["description"],
-            policy=PolicySpec(**json.loads(row["policy"])),
-            reward=RewardSpec(**json.loads(row["reward"])),
+            policy=_policy(row["policy"]),
+            reward=_reward(row["reward"]),
             expiry=Expiry(**expiry) if expiry else None,
             sticky=bool(row["sticky"]),
             confidence=row["confidence"],
@@ -182,6 +183,16 @@ def progress_from(row: RowMapping) -> Progress:
         snapshot_at=row["snapshot_at"],
         snapshot_stride=row["snapshot_stride"],
     )
+
+
+@lru_cache(maxsize=256)
+def _policy(text: str) -> PolicySpec:
+    return PolicySpec(**json.loads(text))
+
+
+@lru_cache(maxsize=256)
+def _reward(text: str) -> RewardSpec:
+    return RewardSpec(**json.loads(text))
 
 
 def arm_row(experiment_id: int, record: ArmRecord, changed: int) -> Row:
@@ -264,6 +275,7 @@ def arm_from(row: RowMapping) -> ArmRecord:
     )
 
 
+@lru_cache(maxsize=4096)  # a worker reads the same sums again and again while another one draws
 def _moments(count: int, total: str, squares: str) -> Moments:
     return Moments(count, ExactSum.parse(total), ExactSum.parse(squares))
 
