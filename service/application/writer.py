@@ -58,6 +58,7 @@ class Writer:
         self._arrival: asyncio.Future[None] | None = None
         """What the writer waits for when there is nothing to do."""
         self._closing: asyncio.Future[None] | None = None
+        self._shown_depth = -1
         self._ledgers = Ledgers()
         self._contention = Contention()
         self._ahead = Ahead(database, self._queue, self._ledgers, self._contention, clock)
@@ -112,7 +113,9 @@ class Writer:
                 await self._ahead.looked()
             group, weight = self._ahead.take()
             fill(group, self._queue, weight)
-            self._loop.call_soon(metrics.group_taken, len(self._queue))  # once the group is on its way
+            if len(self._queue) != self._shown_depth:
+                self._shown_depth = len(self._queue)
+                self._loop.call_soon(metrics.group_taken, self._shown_depth)  # once the group is on its way
             if not await self._served(group):
                 for waiting in group:  # so that one request that cannot be written harms no other
                     await self._served([waiting], others_may_join=False)

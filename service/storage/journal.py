@@ -213,7 +213,7 @@ def _draws(one: Changes) -> Stage:
     return [
         (DRAW, [records.drawn_row(e, drawn) for drawn in one.drawn]),
         (_COUNT_DRAWS, [records.arm_draws_row(e, arm, version) for arm in one.drawn_arms]),
-        (_PROGRESS, [records.progress_row(progress)]),
+        (_DRAW_ON, [records.progress_row(progress)]),
     ]
 
 
@@ -351,6 +351,7 @@ _COUNT = update_of(arms, ("experiment_id", "position"), records.ARM_COUNTS)
 _COUNT_DRAWS = update_of(arms, ("experiment_id", "position"), records.ARM_DRAWS)
 _REDEFINE = update_of(arms, ("experiment_id", "position"), records.ARM_DEFINITION)
 _PROGRESS = update_of(experiments, ("id",), records.PROGRESS, versioned=True)
+_DRAW_ON = update_of(experiments, ("id",), records.DRAWING, versioned=True)
 _SETTINGS = update_of(experiments, ("id",), records.SETTINGS)
 # Always in the same order, so that the same writes are the same statement.
 _FIRST = (

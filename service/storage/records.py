@@ -70,6 +70,8 @@ PROGRESS = (
     "snapshot_at",
     "snapshot_stride",
 )
+# Those of them that plain draws change.
+DRAWING = ("version", "as_of", "draws", "may_expire")
 ARM_DEFINITION = ("name", "value", "min_share", "status")
 ARM_COUNTS = (
     "changed",
