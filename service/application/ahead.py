@@ -99,7 +99,7 @@ class Ahead:
         queue, now = self._queue, self._clock()
         while self._may_decide and queue:
             waiting = queue[0]
-            if waiting.answer.done():  # nobody waits for it any more
+            if waiting.left is not None and waiting.left():
                 queue.popleft()
                 continue
             self._may_decide = self._is_decided(waiting, now)

@@ -46,10 +46,6 @@ class Command(Protocol[Result]):
 class Asker(Protocol[Given]):
     """Whoever waits for an answer. A future is one."""
 
-    def done(self) -> bool:
-        """Does nobody wait any more?"""
-        ...
-
     def set_result(self, result: Given, /) -> None:
         """The answer."""
         ...
@@ -64,25 +60,34 @@ class Waiting(msgspec.Struct, Generic[Result]):
 
     key: str
     command: Command[Result]
-    answer: Asker[Result]
+    asker: Asker[Result]
+    left: Callable[[], bool] | None = None
+    """Asks whether the asker does not wait any more, if it may leave."""
     prepare: Callable[[Any], object] | None = None
     """To be told the result, or the refusal, while it is written and may still come to nothing."""
     result: Any = UNDECIDED
     """What it comes to once its group is durable; a refusal, too."""
     looked_up: bool = False
     """Its ledger found all that it wants to see."""
+    answered: bool = False
+
+    def is_over(self) -> bool:
+        """Does nobody wait for it any more?"""
+        return self.answered or (self.left is not None and self.left())
 
     def fail(self, failure: Exception) -> None:
         """Answer with a failure, if anybody waits for it."""
-        if not self.answer.done():
-            self.answer.set_exception(failure)
+        if not self.is_over():
+            self.answered = True
+            self.asker.set_exception(failure)
 
     def give(self) -> None:
         """Answer with the result."""
         if isinstance(self.result, BestArmError):
             self.fail(self.result)
-        elif not self.answer.done():
-            self.answer.set_result(self.result)
+        elif not self.answered and (self.left is None or not self.left()):
+            self.answered = True
+            self.asker.set_result(self.result)
 
 
 Queue: TypeAlias = deque[Waiting[Any]]

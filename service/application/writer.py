@@ -85,17 +85,23 @@ class Writer:
     async def submit(self, key: str, command: Command[Result]) -> Result:
         """Queue a command for the experiment with this key; returns when its effect is durable."""
         answer: asyncio.Future[Result] = self._loop.create_future()
-        self.enqueue(key, command, answer)
+        self.enqueue(key, command, answer, left=answer.done)
         return await answer
 
     def enqueue(
-        self, key: str, command: Command[Result], asker: Asker[Result], prepare: Callable[[Any], object] | None = None
+        self,
+        key: str,
+        command: Command[Result],
+        asker: Asker[Result],
+        *,
+        left: Callable[[], bool] | None = None,
+        prepare: Callable[[Any], object] | None = None,
     ) -> None:
-        """The same, for whoever waits in another way."""
+        """The same, for whoever waits in another way, and may leave, or can put the answer into words beforehand."""
         queue, arrival = self._queue, self._arrival
         if len(queue) + len(self._ahead.decided) >= self._queue_limit:
             raise Overloaded("Too many requests are waiting; try again in a moment.")
-        queue.append(Waiting(key, command, asker, prepare))
+        queue.append(Waiting(key, command, asker, left, prepare))
         if arrival is not None:
             self._arrival = None
             arrival.set_result(None)
@@ -138,7 +144,11 @@ class Writer:
         """Serve the group in one transaction; after a lost connection find out whether it took effect, else try again."""
         for attempt in range(1, _ATTEMPTS + 1):
             # Nobody waits for these any more, and nothing was decided for them yet.
-            requests[:] = [waiting for waiting in requests if waiting.result is not UNDECIDED or not waiting.answer.done()]
+            requests[:] = [
+                waiting
+                for waiting in requests
+                if waiting.result is not UNDECIDED or (not waiting.answered and (waiting.left is None or not waiting.left()))
+            ]
             changed: list[Changes] = []
             began = time.perf_counter()
             try:

@@ -155,7 +155,8 @@ class Changes(msgspec.Struct):
 
     def is_draws(self) -> bool:
         """Nothing but draws, which change nothing else about their arms."""
-        return bool(self.drawn_arms) and not (self.arms or self.events or self.snapshots or self.replies) and self.is_plain()
+        other = self.arms or self.events or self.snapshots or self.replies or self.moved or self.batches or self.observations
+        return bool(self.drawn_arms) and not (other or self.new_arms or self.redefined or self.settings_changed or self.thin)
 
     def is_plain(self) -> bool:
         """Nothing but draws and rewards, each of another assignment."""

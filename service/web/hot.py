@@ -105,7 +105,7 @@ class HotProtocol(OneWriteProtocol):
     def _is_queued(self, request: PlainRequest) -> bool:
         request.answer = self._when_through
         try:
-            self._enqueue(request.key, request.command, request, request.prepare)
+            self._enqueue(request.key, request.command, request, prepare=request.prepare)
         except BestArmError:
             return False  # the queue is full: the long way will say so
         HotProtocol._unanswered += 1

@@ -50,8 +50,8 @@ class PlainRequest:
     """A plain ask or tell. To uvicorn's protocol it looks like a request that it handed to an application."""
 
     __slots__ = (
-        "_content", "_content_of", "_is_answered", "answer", "began", "command", "disconnected", "keep_alive", "key", "name",
-        "response_complete", "route",
+        "_content", "_content_of", "answer", "began", "command", "disconnected", "keep_alive", "key", "name", "response_complete",
+        "route",
     )  # fmt: skip
 
     message_event = asyncio.Event()
@@ -63,7 +63,7 @@ class PlainRequest:
         self.key, self.command, self.name, self.route = key, command, name, route
         self.began = perf_counter()
         self.keep_alive = True
-        self.response_complete = self.disconnected = self._is_answered = False
+        self.response_complete = self.disconnected = False
         self._content = b""
         self._content_of: Told | Answer | None = None
 
@@ -81,18 +81,12 @@ class PlainRequest:
         """As far as it tells experiments apart."""
         return self.route.replace("{key}", self.key)
 
-    def done(self) -> bool:
-        """Not before its answer: it counts even if its client has left."""
-        return self._is_answered
-
     def set_result(self, result: Any) -> None:  # noqa: ANN401 - what its command gives
         """The writer is through with it."""
-        self._is_answered = True
         self.answer(self, result, None)
 
     def set_exception(self, failure: Exception) -> None:
         """Likewise."""
-        self._is_answered = True
         self.answer(self, None, failure)
 
 

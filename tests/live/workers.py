@@ -95,7 +95,7 @@ class Workers:
     def enqueue(self, key: str, command: Command[Result], worker: int = 0) -> asyncio.Future[Result]:
         """One command, queued at once; to be called in the workers' event loop."""
         answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        self.contexts[worker].writer.enqueue(key, command, answer)
+        self.contexts[worker].writer.enqueue(key, command, answer, left=answer.done)
         return answer
 
     def submit_together(self, key: str, commands: Sequence[Command[Any]], worker: int = 0) -> list[Any]:
