@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
+from typing import Any
 
 import joblib
 
@@ -12,6 +15,8 @@ from service.simulation.runner import Block, Counts, play_block
 
 _CLUSTER_HINT = "The option --cluster needs an extra: pip install 'bestarm[cluster]'"
 _SECONDS_TO_CONNECT = 10
+_SECONDS_TO_NOTICE = 1.0
+_interrupted = threading.Event()
 
 
 def _numbered(number: int, block: Block) -> tuple[int, Counts]:
@@ -22,11 +27,33 @@ def _numbered(number: int, block: Block) -> tuple[int, Counts]:
 def results_of(blocks: list[Block], jobs: int, cluster: str | None) -> Iterator[tuple[int, Counts]]:
     """(place in the list, counts) of every block as it ends."""
     with ExitStack() as stack:
+        _expect_an_interruption(stack)
         if cluster is not None:
             _connect(cluster, stack)
         # Without a batch of one block a worker would hold several, and an interruption would lose them all.
         parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="3*n_jobs")
         yield from parallel(joblib.delayed(_numbered)(number, block) for number, block in enumerate(blocks))
+
+
+def _expect_an_interruption(stack: ExitStack) -> None:
+    """Note Ctrl-C as soon as it comes, in the main thread, which is the only one that hears of it."""
+    handle = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handle):
+        return
+
+    def note(number: int, frame: Any) -> None:  # noqa: ANN401 - signal's own argument
+        _interrupted.set()
+        handle(number, frame)
+
+    signal.signal(signal.SIGINT, note)
+    stack.callback(signal.signal, signal.SIGINT, handle)
+    threading.excepthook = _hear
+
+
+def _hear(failure: Any) -> None:  # noqa: ANN401 - threading's own arguments
+    """After Ctrl-C the pool's own threads may trip over workers that are gone already: nobody needs to know."""
+    if not _interrupted.wait(_SECONDS_TO_NOTICE):
+        threading.__excepthook__(failure)
 
 
 def _connect(address: str, stack: ExitStack) -> None:
