@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
+from multiprocessing import current_process
 from typing import Any
 
 import joblib
@@ -21,6 +22,8 @@ _interrupted = threading.Event()
 
 def _numbered(number: int, block: Block) -> tuple[int, Counts]:
     """The counts with the block's place, because they come in any order."""
+    if current_process().name.startswith("LokyProcess") and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one ends the others
     return number, play_block(block)
 
 
