@@ -15,8 +15,8 @@ import structlog
 
 from service.application.waiting import LARGEST_GROUP, LARGEST_WEIGHT, UNDECIDED
 from service.errors import BestArmError
-from service.storage import journal
-from service.storage.journal import Found, NotLookedUp, Wanted
+from service.storage import lookups
+from service.storage.lookups import Found, NotLookedUp, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -160,7 +160,7 @@ class Ahead:
                 return  # what is due depends on the group that is being written
             batch.append(waiting)
         asked = {ledger.experiment.id: want for ledger, want in wanted.items()}
-        seen = await journal.look_up(self._database.groups, asked, under_lock=False)
+        seen = await lookups.look_up(self._database.groups, asked, under_lock=False)
         if taken_back != self._times_taken_back:
             return  # what was read may be older than what the ledgers know now
         for ledger, want in wanted.items():

@@ -12,7 +12,7 @@ from service.application.idempotency import NOTE, OnceCommand, Rendered
 from service.domain import Arm, Assignment, AssignmentState
 from service.errors import ExperimentNotRunning, IdempotencyKeyReused, UnitRequired
 from service.storage import reading
-from service.storage.journal import NotLookedUp
+from service.storage.lookups import NotLookedUp
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from service.application.idempotency import Once
     from service.application.ledger import Ledger
     from service.storage.database import Connection
-    from service.storage.journal import Wanted
+    from service.storage.lookups import Wanted
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):

@@ -12,7 +12,7 @@ from service.storage import reading
 if TYPE_CHECKING:
     from service.application.context import Context
     from service.application.ledger import Ledger
-    from service.storage.journal import Wanted
+    from service.storage.lookups import Wanted
 
 
 @dataclass(frozen=True, slots=True)

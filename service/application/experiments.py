@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from service.application.idempotency import Once, Rendered
     from service.application.ledger import Ledger
     from service.domain import Move
-    from service.storage.journal import Wanted
+    from service.storage.lookups import Wanted
 
 Described = tuple[Progress, list[ArmRecord]]
 

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from service.domain import StoredReply
 from service.errors import BestArmError, IdempotencyKeyReused
-from service.storage.journal import NotLookedUp
+from service.storage.lookups import NotLookedUp
 
 if TYPE_CHECKING:
     from service.application.ledger import Ledger
     from service.application.waiting import Command
-    from service.storage.journal import Wanted
+    from service.storage.lookups import Wanted
 
 Result = TypeVar("Result")
 NOTE = b"note:"  # no compressed answer begins like this

@@ -7,6 +7,7 @@ is what makes replay possible. If the transaction fails the ledger is thrown awa
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,7 @@ from service.domain import (
 from service.policy.base import Evidence
 from service.policy.plan import Plan
 from service.policy.registry import make_policy
-from service.storage.journal import Found
+from service.storage.lookups import Found
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from service.policy.run import Run
 
 _MICROSECONDS = 1_000_000
+# So many draws at most are left out of their arms' rows for the time being.
+_MOST_UNCOUNTED = 16
 _PENDING = AssignmentState("pending", None, closed=True)
 _PENDING_OPEN = AssignmentState("pending", None, closed=False)
 
@@ -65,11 +68,13 @@ class Ledger:
         self._memory: TargetMemory | None = None
         self.plan: Plan | None = None
         self._index_of: dict[int, int] = {}
+        self._uncounted: tuple[int, ...] = ()
+        """The arms of lone draws that are stored but not in the stored counts of their arms."""
         self.refresh(progress, records)
 
     def refresh(self, progress: Progress, moved: Iterable[ArmRecord]) -> None:
         """Take over what is stored: all of it at first, later what another worker wrote meanwhile."""
-        moved = list(moved)
+        moved = progress.counted(moved)
         only_traffic = self._is_only_traffic(progress, moved)
         self._told.clear()
         self._put_plan_away()
@@ -82,18 +87,24 @@ class Ledger:
         self._batch, self._plan_cursor, self._plan_averaged = progress.batch, progress.plan_cursor, progress.plan_averaged
         self._may_expire, self._observed = progress.may_expire, progress.observed
         self._snapshots = Snapshots(progress.snapshot_at, progress.snapshot_stride)
+        before, self._uncounted = self._uncounted, progress.uncounted
+        recounted = Counter(self._uncounted)
+        recounted.subtract(before)
         for record in moved:
+            recounted.pop(record.arm.position, None)
             if record.arm.position == len(self.arms):
                 self.arms.append(record.arm)
                 self.statistics.append(record.statistics)
             else:
                 self.arms[record.arm.position] = record.arm
                 self.statistics[record.arm.position] = record.statistics
+        for position, times in recounted.items():
+            self.statistics[position] = self.statistics[position].drawn(times)
         self._clear_changes()
         self.found = Found()
         if only_traffic:
             self._run = None
-            self._stale.update([record.arm.position for record in moved])
+            self._stale.update(recounted, [record.arm.position for record in moved])
         else:
             self._settle()
 
@@ -124,6 +135,7 @@ class Ledger:
             observed=self._observed,
             snapshot_at=self._snapshots.at,
             snapshot_stride=self._snapshots.stride,
+            uncounted=self._uncounted,
         )
 
     @property
@@ -323,9 +335,13 @@ class Ledger:
         if not self._events and not self._drawn and not self._replies:
             return None
         snapshots, thin = self._snapshots.pass_by(self)
+        if not (self._events or self._touched or self._replies or snapshots):
+            return self._hand_over_draws()
         if self._added:
             self._touched.difference_update(self._added)
             self._redefined.difference_update(self._added)
+        if self._events or self._drawn:  # a reply alone moves no version, so all that other workers know must stay as it is
+            self._count_uncounted()
         self._drawn_from.difference_update(self._touched, self._added)
         changes = Changes(
             progress=self.progress,
@@ -346,23 +362,43 @@ class Ledger:
         self._clear_changes()
         return changes
 
+    def _hand_over_draws(self) -> Changes:
+        """Nothing but draws. A lone one is left out of the stored counts of its arm for the time being."""
+        if len(self._drawn) == 1 and len(self._uncounted) < _MOST_UNCOUNTED:
+            self._uncounted = (*self._uncounted, self._drawn[0].arm)
+            drawn_arms = []
+        else:
+            self._count_uncounted()
+            drawn_arms = self.records(self._drawn_from)
+        changes = Changes(self.progress, drawn_arms=drawn_arms, drawn=self._drawn)
+        self._clear_draws()
+        return changes
+
     # -- how it is kept -----------------------------------------------------------------------------------------
 
-    def _clear_changes(self) -> None:
-        self._events: list[Event] = []
+    def _count_uncounted(self) -> None:
+        """All arms get the counts they have."""
+        self._drawn_from.update(self._uncounted)
+        self._uncounted = ()
+
+    def _clear_draws(self) -> None:
         self._drawn: list[Assignment] = []
+        self._drawn_from: set[int] = set()
+        self.stored_version = self.version
+        """The version in the database, as soon as what was handed over is written."""
+
+    def _clear_changes(self) -> None:
+        self._clear_draws()
+        self._events: list[Event] = []
         self._moved: set[int] = set()
         self._moved_again: set[int] = set()
         self._touched: set[int] = set()
-        self._drawn_from: set[int] = set()
         self._redefined: set[int] = set()
         self._added: list[int] = []
         self._batches: list[Batch] = []
         self._observations: list[ObservationRecord] = []
         self._replies: list[StoredReply] = []
         self._settings_changed = False
-        self.stored_version = self.version
-        """The version in the database, as soon as what was handed over is written."""
 
     def _settle(self) -> None:
         """Lay out the arrays over the active arms anew."""
@@ -413,10 +449,9 @@ class Ledger:
         return event
 
     def _count_draw(self, position: int) -> None:
-        """A draw that counts as nothing yet: no mean moves."""
+        """A draw that counts as nothing yet."""
         statistics = self.statistics
-        counted = statistics[position]
-        statistics[position] = replace(counted, pending=counted.pending + 1, epoch_draws=counted.epoch_draws + 1)
+        statistics[position] = statistics[position].drawn(1)
         self._drawn_from.add(position)
         self._stale.add(position)
 

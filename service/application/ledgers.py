@@ -43,14 +43,16 @@ class Ledgers:
             if len(ledger.recent) > most:
                 ledger.remember(most)
 
-    async def known(self, source: Reads, keys: set[str]) -> dict[str, Ledger]:
-        """Those of the experiments that exist, as this process last saw them; those that it never did are read."""
+    def known(self, keys: set[str]) -> dict[str, Ledger]:
+        """Those of the experiments that this process has seen, as it last saw them."""
         known = {key: self.kept[key] for key in keys if key in self.kept}
         if len(self.kept) == _LEDGERS:
             self.kept |= {key: self.kept.pop(key) for key in known}
-        if len(known) < len(keys):
-            known |= await self.refreshed(source, await journal.find(source, list(keys.difference(known))))
         return known
+
+    async def read(self, source: Reads, keys: set[str]) -> dict[str, Ledger]:
+        """The others, those of them that exist."""
+        return await self.refreshed(source, await journal.find(source, list(keys)))
 
     async def refreshed(self, source: Reads, found: dict[str, Progress]) -> dict[str, Ledger]:
         """The ledgers of these experiments, brought up to what is stored."""

@@ -16,12 +16,12 @@ from service.application.concluding import Concluder
 from service.application.writer import now_microseconds
 from service.errors import BestArmError
 from service.storage import creating, reading
-from service.storage.journal import DUE_AT_ONCE
+from service.storage.lookups import DUE_AT_ONCE
 
 if TYPE_CHECKING:
     from service.application.context import Context
     from service.application.ledger import Ledger
-    from service.storage.journal import Wanted
+    from service.storage.lookups import Wanted
 
 _REPLIES_KEPT_SECONDS = 48 * 3600
 _FORGET_EVERY_SECONDS = 600

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from service.application.idempotency import Once, Rendered
     from service.application.ledger import Ledger
     from service.domain import Arm
-    from service.storage.journal import Wanted
+    from service.storage.lookups import Wanted
 
 Reward: TypeAlias = Annotated[float, msgspec.Meta(ge=-LARGEST_REWARD, le=LARGEST_REWARD)]
 Item = TypeVar("Item")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeAlias, Type
 import msgspec
 
 from service.errors import BestArmError, ExperimentNotFound
-from service.storage import journal
-from service.storage.journal import NotLookedUp, Wanted
+from service.storage import lookups
+from service.storage.lookups import NotLookedUp, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,6 +24,7 @@ Given = TypeVar("Given", contravariant=True)  # noqa: PLC0105 - likewise
 LARGEST_GROUP = 512
 LARGEST_WEIGHT = 10_000
 UNDECIDED: Final = object()
+_scratch = Wanted()
 
 
 class Command(Protocol[Result]):
@@ -85,7 +86,7 @@ class Waiting(msgspec.Struct, Generic[Result]):
         """Answer with the result."""
         if isinstance(self.result, BestArmError):
             self.fail(self.result)
-        elif not self.answered and (self.left is None or not self.left()):
+        elif not self.is_over():
             self.answered = True
             self.asker.set_result(self.result)
 
@@ -117,16 +118,34 @@ def fill(group: list[Waiting[Any]], queue: Queue, weight: int, keys: set[str] | 
         group.append(queue.popleft())
 
 
-async def decide(
-    source: Reads, requests: Sequence[Waiting[Any]], ledgers: dict[str, Ledger], now: int, *, under_lock: bool
-) -> None:
-    """Look up what those of them want that are not decided yet, and decide one after the other in memory."""
-    undecided = [waiting for waiting in requests if waiting.result is UNDECIDED]
-    wanted = _wanted_by(undecided, ledgers, under_lock=under_lock)
-    if wanted:
-        seen = await journal.look_up(source, {one.experiment.id: want for one, want in wanted.items()}, under_lock=under_lock)
-        for ledger in wanted:
-            ledger.find(seen[ledger.experiment.id])
+def need_nothing(requests: Sequence[Waiting[Any]], ledgers: dict[str, Ledger]) -> bool:
+    """Is all that they must see before they can be decided in memory?"""
+    global _scratch  # noqa: PLW0603 - a new one has seven sets, and nearly always nothing is wanted
+    for waiting in requests:
+        ledger = ledgers.get(waiting.key)
+        if ledger and not waiting.looked_up:
+            waiting.command.want(_scratch, ledger)
+    if _scratch.is_nothing():
+        _scratch.forget_new()
+        return True
+    _scratch = Wanted()
+    return False
+
+
+async def look_up(source: Reads, requests: Sequence[Waiting[Any]], ledgers: dict[str, Ledger], *, under_lock: bool) -> None:
+    """Look up what they must see before they can be decided."""
+    wanted: dict[Ledger, Wanted] = {}
+    for waiting in requests:
+        ledger = ledgers.get(waiting.key)
+        if ledger and not waiting.looked_up:
+            waiting.command.want(wanted.get(ledger) or wanted.setdefault(ledger, Wanted()), ledger)
+    seen = await lookups.look_up(source, {one.experiment.id: want for one, want in wanted.items()}, under_lock=under_lock)
+    for ledger in wanted:
+        ledger.find(seen[ledger.experiment.id])
+
+
+def decide(undecided: Sequence[Waiting[Any]], ledgers: dict[str, Ledger], now: int, *, under_lock: bool) -> None:
+    """Decide one after the other in memory."""
     for waiting in undecided:
         known = ledgers.get(waiting.key)
         try:
@@ -139,19 +158,3 @@ async def decide(
             if not under_lock:  # the ledger may be older than what was looked up: under the lock it is not
                 raise NotLookedUp from fault
             raise Faulty(waiting, fault) from fault
-
-
-def _wanted_by(undecided: Sequence[Waiting[Any]], ledgers: dict[str, Ledger], *, under_lock: bool) -> dict[Ledger, Wanted]:
-    """What they want to see of each ledger; nothing if there is nothing to look up."""
-    wanted: dict[Ledger, Wanted] = {}
-    for waiting in undecided:
-        ledger = ledgers.get(waiting.key)
-        if ledger and not waiting.looked_up:
-            want = wanted.get(ledger)
-            if want is None:
-                want = wanted[ledger] = Wanted()
-            waiting.command.want(want, ledger)
-    for want in wanted.values():
-        if under_lock or not want.is_nothing():
-            return wanted
-    return {}

@@ -23,10 +23,23 @@ from service.application import metrics
 from service.application.ahead import Ahead, take_back
 from service.application.contention import Contention
 from service.application.ledgers import Ledgers
-from service.application.waiting import UNDECIDED, Asker, Command, Faulty, Queue, Result, Waiting, decide, fill, prepare_answers
+from service.application.waiting import (
+    UNDECIDED,
+    Asker,
+    Command,
+    Faulty,
+    Queue,
+    Result,
+    Waiting,
+    decide,
+    fill,
+    look_up,
+    need_nothing,
+    prepare_answers,
+)
 from service.errors import DatabaseUnavailable, Overloaded, WriteRefused
 from service.storage import journal
-from service.storage.journal import Found, NotLookedUp
+from service.storage.lookups import Found, NotLookedUp
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -144,11 +157,7 @@ class Writer:
         """Serve the group in one transaction; after a lost connection find out whether it took effect, else try again."""
         for attempt in range(1, _ATTEMPTS + 1):
             # Nobody waits for these any more, and nothing was decided for them yet.
-            requests[:] = [
-                waiting
-                for waiting in requests
-                if waiting.result is not UNDECIDED or (not waiting.answered and (waiting.left is None or not waiting.left()))
-            ]
+            requests[:] = [waiting for waiting in requests if waiting.result is not UNDECIDED or not waiting.is_over()]
             changed: list[Changes] = []
             began = time.perf_counter()
             try:
@@ -190,10 +199,15 @@ class Writer:
         groups, keys = self._database.groups, {waiting.key for waiting in requests}
         guard: Guard = []
         if not self._contention.until or not self._contention.is_in(*keys):
-            known = await self._ledgers.known(groups, keys)
+            known = self._ledgers.known(keys)
+            if len(known) < len(keys):
+                known |= await self._ledgers.read(groups, keys.difference(known))
             guard = sorted([(ledger.experiment.id, ledger.stored_version) for ledger in known.values()])
             try:
-                await decide(groups, requests, known, self._clock(), under_lock=False)
+                undecided = [waiting for waiting in requests if waiting.result is UNDECIDED]
+                if not need_nothing(undecided, known):
+                    await look_up(groups, undecided, known, under_lock=False)
+                decide(undecided, known, self._clock(), under_lock=False)
                 self._loop.call_soon(prepare_answers, requests)
                 if await self._written(guard, known, changed):
                     return
@@ -209,7 +223,8 @@ class Writer:
             if others_may_join:
                 # Whoever came for the same experiments while we waited for the lock is served with us: turns are dear.
                 fill(requests, self._queue, sum(waiting.command.weight for waiting in requests), keys)
-            await decide(group, requests, current, self._clock(), under_lock=True)
+            await look_up(group, requests, current, under_lock=True)
+            decide(requests, current, self._clock(), under_lock=True)
             self._hand_over(current, changed)
             if changed:
                 await group.write(journal.stages_of(changed))

@@ -134,7 +134,8 @@ class Changes(msgspec.Struct):
     progress: Progress
     arms: list[ArmRecord] = msgspec.field(default_factory=list)
     drawn_arms: list[ArmRecord] = msgspec.field(default_factory=list)
-    """Those that were drawn, and nothing else happened to them: their counts of draws alone changed."""
+    """Those that were drawn, and nothing else happened to them: their counts of draws alone changed. Not the arm of a lone draw,
+    which is in `progress.uncounted`."""
     redefined: list[ArmRecord] = msgspec.field(default_factory=list)
     """Those of them whose name, value, floor or status changed."""
     new_arms: list[ArmRecord] = msgspec.field(default_factory=list)
@@ -154,9 +155,9 @@ class Changes(msgspec.Struct):
     """The stride of the snapshots has doubled: every second one of those before goes."""
 
     def is_draws(self) -> bool:
-        """Nothing but draws, which change nothing else about their arms."""
+        """Nothing but draws, which change nothing else about their arms. The row of a lone one's arm does not count it yet."""
         other = self.arms or self.events or self.snapshots or self.replies or self.moved or self.batches or self.observations
-        return bool(self.drawn_arms) and not (other or self.new_arms or self.redefined or self.settings_changed or self.thin)
+        return bool(self.drawn) and not (other or self.new_arms or self.redefined or self.settings_changed or self.thin)
 
     def is_plain(self) -> bool:
         """Nothing but draws and rewards, each of another assignment."""

@@ -6,6 +6,7 @@ the new one, so corrections, voids, expiries and late rewards need no cases of t
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,7 +17,7 @@ from service.domain.settings import Arm, Experiment
 from service.exact import NO_REWARDS, Moments
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 
 class ArmStatistics(msgspec.Struct, frozen=True, gc=False):
@@ -70,6 +71,10 @@ class ArmStatistics(msgspec.Struct, frozen=True, gc=False):
         elif power > self.matured.count:
             earlier = self.matured.with_rewards(rewards[: power - self.matured.count])
         return replace(self, pending=self.pending - len(rewards), observed=observed, matured=matured, earlier=earlier)
+
+    def drawn(self, times: int) -> ArmStatistics:
+        """These statistics after so many draws that count as nothing yet: no mean moves."""
+        return replace(self, pending=self.pending + times, epoch_draws=self.epoch_draws + times)
 
     def counting(self, state: AssignmentState, expiry_reward: float | None, *, in_epoch: bool, times: int = 1) -> ArmStatistics:
         """These statistics with an assignment in this state added (times = 1) or taken away (times = -1)."""
@@ -128,3 +133,12 @@ class Progress(msgspec.Struct, frozen=True, gc=False):
     snapshot_at: int = 0
     """Sequence number of the last snapshot (service/domain/journal.py)."""
     snapshot_stride: int = 16
+    uncounted: tuple[int, ...] = ()
+    """The arms of the last draws, as far as their own rows do not count them yet (docs/decisions/0007)."""
+
+    def counted(self, stored: Iterable[ArmRecord]) -> list[ArmRecord]:
+        """Arms as they are, from their rows."""
+        if not self.uncounted:
+            return list(stored)
+        times = Counter(self.uncounted)
+        return [replace(one, statistics=one.statistics.drawn(times[one.arm.position])) for one in stored]

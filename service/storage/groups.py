@@ -70,7 +70,7 @@ class Write:
     """What to do with some rows, in words that both engines understand."""
 
     table: Table
-    """The rows are whole rows of it, None where a column does not matter. On PostgreSQL they travel as its `_row` type."""
+    """The rows are whole rows of it, None where a column does not matter."""
     statements: tuple[str, ...]
     """Each takes its rows from `{rows}` and does nothing unless `{allowed}`."""
     taken: str = ""
@@ -113,7 +113,7 @@ def one_statement(
             sources.append(f"r{number} AS NOT MATERIALIZED (SELECT {', '.join(values)})")
             place += len(values)
         else:
-            sources.append(f"r{number} AS (SELECT * FROM unnest(${place}::{write.table.name}_row[]))")
+            sources.append(f"r{number} AS (SELECT * FROM unnest(${place}::{row_type(write.table)}[]))")
             place += 1
     blocked = [write.taken.format(rows=f"r{number}") for number, write in enumerate(writes) if write.taken]
     unless = "".join(f" AND NOT EXISTS ({query})" for query in blocked)
@@ -131,6 +131,11 @@ def one_statement(
         )
     named = [f"w{number} AS ({step})" for number, step in enumerate(steps)]
     return f"WITH {', '.join(sources + named)} SELECT 1 WHERE {allowed}"
+
+
+def row_type(table: Table) -> str:
+    """PostgreSQL's type for whole rows on their way to this table. Another one each time that the table gets a column."""
+    return str(table.info.get("row_type", f"{table.name}_row"))
 
 
 def _type_of(column: Column[Any]) -> str:

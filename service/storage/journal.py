@@ -1,4 +1,4 @@
-"""The writing side: lock experiments, look up what a group of requests needs to know, write all its changes at once.
+"""The writing side: lock experiments, and write all changes of a group of requests at once.
 
 Used by one transaction at a time per process (service/application/writer.py). Nothing here commits.
 """
@@ -6,95 +6,20 @@ Used by one transaction at a time per process (service/application/writer.py). N
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from service.domain import ArmRecord, Assignment, Changes, ObservationRecord, Progress, StoredReply
 from service.storage import records
 from service.storage.groups import Write, insert_and_update, insert_into, query_by, update_of
+from service.storage.lookups import BY_DRAW, REPLIES
 from service.storage.tables import arms, assignments, batches, events, experiments, observations, replies, snapshots
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from service.domain import Event
-    from service.storage.groups import Group, Groups, Guard, Query, Reads, Stage
+    from service.domain import ArmRecord, Changes, Event, Progress
+    from service.storage.groups import Group, Groups, Guard, Reads, Stage
 
     Row = tuple[Any, ...]
-
-Name = TypeVar("Name")
-Thing = TypeVar("Thing")
-# A backlog of expiries is worked off in chunks, so that asks and tells get their turn in between.
-DUE_AT_ONCE = 2_000
-
-
-class Wanted(msgspec.Struct):
-    """What the requests of one experiment need to see before they can be decided."""
-
-    draws: set[int] = msgspec.field(default_factory=set)
-    units: set[str] = msgspec.field(default_factory=set)
-    ask_keys: set[str] = msgspec.field(default_factory=set)
-    observation_ids: set[str] = msgspec.field(default_factory=set)
-    reply_keys: set[tuple[str, str]] = msgspec.field(default_factory=set)
-    new_ask_keys: set[str] = msgspec.field(default_factory=set)
-    new_reply_keys: set[tuple[str, str]] = msgspec.field(default_factory=set)
-    """Keys whose requests have an effect if they are new. Without the lock that is found out when the effect is written."""
-    due_by: int | None = None
-    """The assignments that the sweep has to look at by this time, DUE_AT_ONCE at most."""
-
-    def is_nothing(self) -> bool:
-        """True if there is nothing to look up."""
-        asked = self.draws or self.units or self.ask_keys or self.observation_ids or self.reply_keys
-        return not asked and self.due_by is None
-
-    def forget_new(self) -> None:
-        """Nobody will look for the new keys."""
-        self.new_ask_keys.clear()
-        self.new_reply_keys.clear()
-
-
-class NotLookedUp(Exception):  # noqa: N818 - no error: the same is decided again, under the lock
-    """A decision turned out to depend on something that was not looked up."""
-
-
-class Found(msgspec.Struct):
-    """What was there. The caller keeps it current while it decides one request after the other."""
-
-    assignments: dict[int, Assignment] = msgspec.field(default_factory=dict)
-    by_unit: dict[str, int] = msgspec.field(default_factory=dict)
-    by_key: dict[str, int] = msgspec.field(default_factory=dict)
-    observations: dict[str, ObservationRecord] = msgspec.field(default_factory=dict)
-    replies: dict[tuple[str, str], StoredReply] = msgspec.field(default_factory=dict)
-    due: list[int] = msgspec.field(default_factory=list)
-    ask_keys: set[str] = msgspec.field(default_factory=set)
-    reply_keys: set[tuple[str, str]] = msgspec.field(default_factory=set)
-    """The keys that were looked for. Nobody knows yet whether any other was used before."""
-
-    def overlay(self, newer: Found, wanted: Wanted) -> None:
-        """What is newer stands above what was read, and for what could not be read yet. Nothing else of it comes in."""
-        by_unit = _part_of(newer.by_unit, wanted.units)
-        by_key = _part_of(newer.by_key, wanted.ask_keys | wanted.new_ask_keys)
-        draws = {*self.assignments, *wanted.draws, *by_unit.values(), *by_key.values()}
-        self.by_unit |= by_unit
-        self.by_key |= by_key
-        self.assignments |= _part_of(newer.assignments, draws)
-        self.observations |= _part_of(newer.observations, wanted.observation_ids)
-        self.replies |= _part_of(newer.replies, wanted.reply_keys | wanted.new_reply_keys)
-
-    def update(self, newer: Found) -> None:
-        """What was found, or happened, later stands above what was there."""
-        self.ask_keys |= newer.ask_keys
-        self.reply_keys |= newer.reply_keys
-        self.assignments |= newer.assignments
-        self.by_unit |= newer.by_unit
-        self.by_key |= newer.by_key
-        self.observations |= newer.observations
-        self.replies |= newer.replies
-
-
-def _part_of(whole: dict[Name, Thing], names: set[Name]) -> dict[Name, Thing]:
-    return {name: whole[name] for name in names & whole.keys()}
 
 
 async def lock(group: Group, keys: Sequence[str]) -> dict[str, Progress]:
@@ -113,66 +38,6 @@ async def arms_since(group: Reads, versions: dict[int, int]) -> dict[int, list[A
     for row in await group.rows(_ARMS_SINCE, list(versions), list(versions.values())):
         moved[row["experiment_id"]].append(records.arm_from(row))
     return moved
-
-
-async def look_up(group: Reads, wanted: dict[int, Wanted], *, under_lock: bool) -> dict[int, Found]:
-    """Everything the group asked for, with one statement per kind of question, whatever the number of experiments."""
-    found = {experiment_id: Found() for experiment_id in wanted}
-    nothing = True
-    for experiment_id, want in wanted.items():
-        if under_lock:
-            want.ask_keys |= want.new_ask_keys
-            want.reply_keys |= want.new_reply_keys
-        found[experiment_id].ask_keys, found[experiment_id].reply_keys = want.ask_keys, want.reply_keys
-        nothing = nothing and want.is_nothing()
-    if nothing:
-        return found
-
-    async def ask(query: Query, asked: list[tuple[Any, ...]], keep: Callable[[Found, Any], None]) -> None:
-        if asked:
-            for row in await group.rows(query, *zip(*asked, strict=True)):
-                keep(found[row["experiment_id"]], row)
-
-    def each(name: str) -> list[tuple[Any, ...]]:
-        return [(e, value) for e, want in wanted.items() for value in getattr(want, name)]
-
-    await ask(_BY_DRAW, each("draws"), _keep_assignment)
-    await ask(_BY_UNIT, each("units"), _keep_by_unit)
-    await ask(_BY_KEY, each("ask_keys"), _keep_by_key)
-    await ask(_OBSERVATIONS, each("observation_ids"), _keep_observation)
-    await ask(_REPLIES, [(e, *route_and_key) for e, route_and_key in each("reply_keys")], _keep_reply)
-    for experiment_id, want in wanted.items():
-        if want.due_by is not None:
-            await ask(_DUE, [(experiment_id, want.due_by)], _keep_due)
-    return found
-
-
-def _keep_assignment(found: Found, row: Any) -> None:  # noqa: ANN401 - a row of either engine
-    assignment = records.assignment_of(row)
-    found.assignments[assignment.draw] = assignment
-
-
-def _keep_by_unit(found: Found, row: Any) -> None:  # noqa: ANN401 - likewise
-    _keep_assignment(found, row)
-    found.by_unit[row["unit"]] = row["draw"]
-
-
-def _keep_by_key(found: Found, row: Any) -> None:  # noqa: ANN401 - likewise
-    _keep_assignment(found, row)
-    found.by_key[row["idempotency_key"]] = row["draw"]
-
-
-def _keep_observation(found: Found, row: Any) -> None:  # noqa: ANN401 - likewise
-    found.observations[row["id"]] = records.observation_from(row)
-
-
-def _keep_reply(found: Found, row: Any) -> None:  # noqa: ANN401 - likewise
-    found.replies[row["route"], row["key"]] = records.reply_from(row)
-
-
-def _keep_due(found: Found, row: Any) -> None:  # noqa: ANN401 - likewise
-    _keep_assignment(found, row)
-    found.due.append(row["draw"])
 
 
 def stages_of(changed: Sequence[Changes]) -> list[Stage]:
@@ -210,11 +75,11 @@ def _draws(one: Changes) -> Stage:
     """The rows of one experiment that was only asked: what the service does all day."""
     progress = one.progress
     e, version = progress.experiment.id, progress.version
-    return [
-        (DRAW, [records.drawn_row(e, drawn) for drawn in one.drawn]),
-        (_COUNT_DRAWS, [records.arm_draws_row(e, arm, version) for arm in one.drawn_arms]),
-        (_DRAW_ON, [records.progress_row(progress)]),
-    ]
+    drawn = (DRAW, [records.drawn_row(e, drawn) for drawn in one.drawn])
+    draw_on = (_DRAW_ON, [records.progress_row(progress)])
+    if not one.drawn_arms:
+        return [drawn, draw_on]
+    return [drawn, (_COUNT_DRAWS, [records.arm_draws_row(e, arm, version) for arm in one.drawn_arms]), draw_on]
 
 
 def _add_the_rest(rows: defaultdict[Write, list[Row]], e: int, one: Changes) -> None:
@@ -254,7 +119,7 @@ async def is_written(group: Reads, changed: Sequence[Changes]) -> bool:
     """
     for one in changed:
         if one.drawn:
-            rows = await group.rows(_BY_DRAW, [one.progress.experiment.id], [one.drawn[0].draw])
+            rows = await group.rows(BY_DRAW, [one.progress.experiment.id], [one.drawn[0].draw])
             return bool(rows) and rows[0]["token"] == one.drawn[0].token
     for one in changed:
         e = one.progress.experiment.id
@@ -262,7 +127,7 @@ async def is_written(group: Reads, changed: Sequence[Changes]) -> bool:
         if sorted((records.event_from(row) for row in stored), key=_sequence_of) != sorted(one.events, key=_sequence_of):
             return False
         for reply in one.replies:
-            rows = await group.rows(_REPLIES, [e], [reply.route], [reply.key])
+            rows = await group.rows(REPLIES, [e], [reply.route], [reply.key])
             if not rows or records.reply_from(rows[0]) != reply:
                 return False
     return True
@@ -276,27 +141,6 @@ _FIND = query_by(experiments, ["text"], "t.key = w.a")
 _VERSIONS = query_by(experiments, ["bigint"], "t.id = w.a", columns=("id", "version"))
 _LOCK = query_by(experiments, ["text"], "t.key = w.a", tail="ORDER BY t.id", locking="FOR NO KEY UPDATE OF t")
 _ARMS_SINCE = query_by(arms, ["bigint", "bigint"], "t.experiment_id = w.a AND t.changed > w.b", tail="ORDER BY t.position")
-_BY_DRAW = query_by(
-    assignments,
-    ["bigint", "bigint"],
-    "t.experiment_id = w.a AND t.draw = w.b",
-    of_one="t.experiment_id = $1::bigint AND t.draw = ANY($2::bigint[])",
-)
-# The difference keeps the planner from reading all of the experiment by its primary key, which looks as good while it is small.
-_BY_KEY = query_by(assignments, ["bigint", "text"], "t.experiment_id - w.a = 0 AND t.idempotency_key = w.b")
-_BY_UNIT = query_by(
-    assignments,
-    ["bigint", "text"],
-    "t.experiment_id = w.a AND t.draw = (SELECT max(l.draw) FROM assignments l WHERE l.experiment_id = w.a AND l.unit = w.b)",
-)
-_DUE = query_by(
-    assignments,
-    ["bigint", "bigint"],
-    "t.experiment_id = w.a AND t.due_at <= w.b",
-    tail=f"ORDER BY t.due_at, t.draw LIMIT {DUE_AT_ONCE}",
-)
-_OBSERVATIONS = query_by(observations, ["bigint", "text"], "t.experiment_id = w.a AND t.id = w.b")
-_REPLIES = query_by(replies, ["bigint", "text", "text"], "t.experiment_id = w.a AND t.route = w.b AND t.key = w.c")
 _EVENT = query_by(events, ["bigint", "bigint"], "t.experiment_id = w.a AND t.sequence = w.b")
 
 _INSERT_EVENTS = insert_into(events)

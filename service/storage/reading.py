@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
 from sqlalchemy import func, select
 
 from service.domain import AUDITED
@@ -12,8 +13,9 @@ from service.storage import records
 from service.storage.tables import arms, assignments, batches, events, experiments, observations, snapshots
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Iterable, Sequence
 
+    from sqlalchemy import RowMapping
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from service.domain import ArmRecord, Assignment, Batch, Event, ObservationRecord, Progress, Snapshot
@@ -30,12 +32,12 @@ async def experiment_id_of(connection: AsyncConnection, key: str) -> int:
 
 
 async def experiment_by_key(connection: AsyncConnection, key: str) -> tuple[Progress, list[ArmRecord]]:
-    """An experiment with all its arms."""
+    """An experiment with all its arms, all draws counted."""
     row = (await connection.execute(select(experiments).where(experiments.c.key == key))).mappings().first()
     if row is None:
         raise ExperimentNotFound(key)
     members = select(arms).where(arms.c.experiment_id == row["id"]).order_by(arms.c.position)
-    return records.progress_from(row), [records.arm_from(arm) for arm in (await connection.execute(members)).mappings()]
+    return _counted(records.progress_from(row), (await connection.execute(members)).mappings())
 
 
 async def page_of_experiments(
@@ -46,11 +48,15 @@ async def page_of_experiments(
     if before is not None:
         wanted = wanted.where(experiments.c.id < before)
     found = [records.progress_from(row) for row in (await connection.execute(wanted)).mappings()]
-    members: dict[int, list[ArmRecord]] = {progress.experiment.id: [] for progress in found}
+    members: dict[int, list[RowMapping]] = {progress.experiment.id: [] for progress in found}
     theirs = select(arms).where(arms.c.experiment_id.in_(members)).order_by(arms.c.experiment_id, arms.c.position)
     for row in (await connection.execute(theirs)).mappings():
-        members[row["experiment_id"]].append(records.arm_from(row))
-    return [(progress, members[progress.experiment.id]) for progress in found]
+        members[row["experiment_id"]].append(row)
+    return [_counted(progress, members[progress.experiment.id]) for progress in found]
+
+
+def _counted(progress: Progress, members: Iterable[RowMapping]) -> tuple[Progress, list[ArmRecord]]:
+    return replace(progress, uncounted=()), progress.counted(map(records.arm_from, members))
 
 
 async def assignment_by_draw(connection: AsyncConnection, experiment_id: int, draw: int) -> Assignment | None:

@@ -69,9 +69,10 @@ PROGRESS = (
     "observed",
     "snapshot_at",
     "snapshot_stride",
+    "uncounted",
 )
 # Those of them that plain draws change.
-DRAWING = ("version", "as_of", "draws", "may_expire")
+DRAWING = ("version", "as_of", "draws", "may_expire", "uncounted")
 ARM_DEFINITION = ("name", "value", "min_share", "status")
 ARM_COUNTS = (
     "changed",
@@ -132,6 +133,7 @@ def _progress(progress: Progress) -> Row:
         progress.observed,
         progress.snapshot_at,
         progress.snapshot_stride,
+        ",".join(map(str, progress.uncounted)),
     )
 
 
@@ -184,6 +186,7 @@ def progress_from(row: RowMapping) -> Progress:
         observed=bool(row["observed"]),
         snapshot_at=row["snapshot_at"],
         snapshot_stride=row["snapshot_stride"],
+        uncounted=tuple(map(int, row["uncounted"].split(","))) if row["uncounted"] else (),
     )
 
 

@@ -2,7 +2,8 @@
 
 Times are microseconds since 1970 (UTC). JSON is kept as text. Exact sums are text ("385", "-3/2^4"; service/exact.py), because no
 column type of both databases holds integers of any size. `events` and `batches` are the history: never updated, never deleted.
-Everything else about traffic is a projection of them, written in the same transaction.
+Everything else about traffic is a projection of them, written in the same transaction; of the draws of an arm, up to 16 stand in
+`experiments.uncounted` instead of the arm's own row.
 """
 
 from __future__ import annotations
@@ -72,6 +73,9 @@ experiments = Table(
     Column("observed", Boolean, nullable=False),
     Column("snapshot_at", BigInteger, nullable=False),
     Column("snapshot_stride", BigInteger, nullable=False),
+    # The positions of arms, "3,1,3": see Progress.uncounted of service/domain/statistics.py.
+    Column("uncounted", Text, nullable=False),
+    info={"row_type": "experiments_row_2"},
 )
 
 arms = Table(

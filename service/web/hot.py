@@ -21,7 +21,7 @@ from service.web.one_write import OneWriteProtocol
 from service.web.patience import Patience
 from service.web.plain import PlainRequest
 from service.web.problems import problem_for, problem_of_ours
-from service.web.request_id import name_request
+from service.web.request_id import name_of, name_request
 
 if TYPE_CHECKING:
     from service.application.context import Context
@@ -134,7 +134,7 @@ class HotProtocol(OneWriteProtocol):
 
     async def _answer_at_leisure(self, request: PlainRequest, result: Told | Answer | None, failure: Exception | None) -> None:
         """A repeated answer, whose first form must be looked up, an answer to a client that reads slowly, or a problem."""
-        name_request(request.name)
+        request.name = name_request(request.name)
         try:
             if result is not None:
                 if isinstance(result, Answer) and result.replayed:
@@ -160,6 +160,7 @@ class HotProtocol(OneWriteProtocol):
         if request.response_complete:
             return  # something went wrong after it had been sent
         request.response_complete = True
+        request.name = name_of(request.name)
         if HotProtocol._common is not self.server_state.default_headers:
             HotProtocol._common = self.server_state.default_headers
             HotProtocol._common_lines = b"".join(b"%b: %b\r\n" % header for header in HotProtocol._common)

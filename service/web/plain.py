@@ -17,7 +17,6 @@ import msgspec
 
 from service.application.asks import Answer, Ask
 from service.application.tells import Reward, Tell, Told
-from service.web.request_id import name_of
 from service.web.views import answer_view, assignment_view, encode
 
 _LINE = re.compile(
@@ -58,6 +57,9 @@ class PlainRequest:
     """Nobody waits for more of it."""
     answer: Callable[[PlainRequest, Any, Exception | None], None]
     """What to do with the result, or with the failure."""
+
+    name: bytes
+    """The caller's, if it gave one; another is made up when one is needed."""
 
     def __init__(self, key: str, command: Ask | Tell, name: bytes, route: str) -> None:
         self.key, self.command, self.name, self.route = key, command, name, route
@@ -114,7 +116,7 @@ def read(data: bytes) -> PlainRequest | Literal["begun"] | None:
     if command is None:
         return None
     route = _ASK_ROUTE if assignment is None else _TELL_ROUTE
-    return PlainRequest(key.decode(), command, name_of(headers.get(b"x-request-id", b"")), route)
+    return PlainRequest(key.decode(), command, headers.get(b"x-request-id", b""), route)
 
 
 def _content(result: Told | Answer) -> bytes:

@@ -15,7 +15,7 @@ from service.application.ledger import Ledger
 from service.application.tells import Tell, Told
 from service.application.waiting import LARGEST_GROUP, Command
 from service.errors import RewardConflict
-from service.storage.journal import Wanted
+from service.storage.lookups import Wanted
 from service.web.plain import PlainRequest
 from tests.live.workers import Workers
 

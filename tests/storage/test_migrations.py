@@ -10,10 +10,13 @@ import sys
 import pytest
 from sqlalchemy import inspect
 
+from service.application.asks import Ask
 from service.storage.database import Database
 from service.storage.migrating import current, head
 from service.storage.tables import metadata
 from tests.conftest import NewDatabase
+from tests.live.workers import Workers
+from tests.support.rows import Rows
 
 
 def alembic(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -57,3 +60,24 @@ def test_down_and_up_again(spare: str) -> None:
     assert [process.wait(60) for process in migrating] == [0, 0, 0]
     names, revision = asyncio.run(tables_of(spare))
     assert (names - {"alembic_version"}, revision) == (set(metadata.tables), head())
+
+
+def test_going_down_counts_what_was_left_out(new_database: NewDatabase) -> None:
+    """Lone draws stand beside the rows of their arms; the release before knows the rows only."""
+    url = new_database()
+    workers = Workers(url)
+    workers.create("lone", [("a", 0.0), ("b", 0.0)])
+    for _ in range(3):
+        workers.submit("lone", Ask(None))
+    workers.close()
+    with Rows(url) as rows:
+        assert rows.query("SELECT sum(pending) FROM arms") == [(0,)]
+        down = alembic(url, "downgrade", "0003")
+        assert down.returncode == 0, down.stderr
+        assert rows.query("SELECT pending, epoch_draws FROM arms ORDER BY pending") == [(1, 1), (2, 2)]
+    up = alembic(url, "upgrade", "head")
+    assert up.returncode == 0, up.stderr
+    again = Workers(url)
+    assert [one.pending for one in again.look("lone").standings] in ([1, 2], [2, 1])
+    assert again.replay("lone") == 4
+    again.close()

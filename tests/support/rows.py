@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import Any, Self
 
 from sqlalchemy import text
@@ -44,13 +45,15 @@ class Rows:
         return [(draw, arm, status, reward) for draw, arm, status, reward in found]
 
     def arms_of(self, key: str) -> list[tuple[int, int, int, str]]:
-        """(position, pending, observations, exact sum) of every arm of an experiment."""
+        """(position, pending, observations, exact sum) of every arm of an experiment, its uncounted draws included."""
+        (uncounted,) = self.query("SELECT uncounted FROM experiments WHERE key = :key", key=key)[0]
+        lately = Counter(map(int, filter(None, uncounted.split(","))))
         found = self.query(
             "SELECT a.position, a.pending, a.observations, a.reward_sum FROM arms a JOIN experiments e ON e.id = a.experiment_id"
             " WHERE e.key = :key ORDER BY a.position",
             key=key,
         )
-        return [(position, pending, observations, total) for position, pending, observations, total in found]
+        return [(position, pending + lately[position], observations, total) for position, pending, observations, total in found]
 
     def __enter__(self) -> Self:
         return self

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from service.storage.groups import row_type
 from service.storage.tables import metadata
 from tests.support.postgres import Postgres
 from tests.support.rows import Rows
@@ -127,8 +128,8 @@ def test_rows_travel_by_types_that_fit_the_tables(postgres: Postgres) -> None:
     """The columns that the code writes, in its order."""
     query = (
         "SELECT string_agg(a.attname, ',' ORDER BY a.attnum) FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid "
-        "WHERE c.relname = '{name}_row' AND a.attnum > 0"
+        "WHERE c.relname = '{name}' AND a.attnum > 0"
     )
     for table in metadata.sorted_tables:
-        typed = postgres.sql(query.format(name=table.name), "template_bestarm").strip()
+        typed = postgres.sql(query.format(name=row_type(table)), "template_bestarm").strip()
         assert typed.split(",") == list(table.columns.keys())
