@@ -1,4 +1,9 @@
-"""Groups on SQLite: one connection in a thread of its own, two visits to it per group."""
+"""Groups on SQLite: one connection, and a thread of its own for whatever may have to wait.
+
+A group of some size is written where it was decided, in the event loop's own thread, and only its commit, which waits for the
+disk, goes to the other one. From there every statement would have to ask for the interpreter, and beside a busy event loop that
+takes longer than the statement itself.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,7 @@ import json
 import sqlite3
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,6 +25,8 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 # Each number of rows is a statement of its own, prepared once: the fewer statements a group takes, the less its thread waits.
 _MOST_ROWS_AT_ONCE = 64
+# Groups of so many rows are written in the event loop's own thread. Fewer meet no busy loop, more would keep it for too long.
+_ROWS_IN_THE_LOOP = range(8, 257)
 _STATEMENTS = 1024
 # How long the event loop may keep the interpreter while that thread waits for it.
 _SWITCH_SECONDS = 0.0001
@@ -47,7 +54,7 @@ class SqliteGroup:
     def finish(self, open_: sqlite3.Connection) -> None:
         """Write and commit; called in the thread."""
         _write(open_, self._stages)
-        open_.execute("COMMIT")
+        _commit(open_)
 
 
 class SqliteGroups:
@@ -59,19 +66,22 @@ class SqliteGroups:
         # The thread gives the interpreter up at every step and must get it back from a busy event loop: sooner than usual.
         sys.setswitchinterval(_SWITCH_SECONDS)
         self._connection: sqlite3.Connection | None = None
+        self._visit: Future[Any] | None = None
+        """The last one to the thread."""
 
     async def run(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
         """Run some work in the thread."""
+        visit = self._visit = self._thread.submit(self._guarded, work)
+        return await asyncio.wrap_future(visit)
 
-        def guarded() -> Result:
-            try:
-                return work(self._open())
-            except sqlite3.OperationalError as trouble:
-                raise DatabaseUnavailable("The database does not answer.") from trouble
-            except (sqlite3.Error, ValueError, OverflowError) as refused:  # a value that no column can hold
-                raise WriteRefused from refused
-
-        return await asyncio.get_running_loop().run_in_executor(self._thread, guarded)
+    def _guarded(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+        """The driver's words for "the database is away" and "it does not take this" in ours."""
+        try:
+            return work(self._open())
+        except sqlite3.OperationalError as trouble:
+            raise DatabaseUnavailable("The database does not answer.") from trouble
+        except (sqlite3.Error, ValueError, OverflowError) as refused:  # a value that no column can hold
+            raise WriteRefused from refused
 
     @asynccontextmanager
     async def group(self) -> AsyncIterator[SqliteGroup]:
@@ -91,23 +101,44 @@ class SqliteGroups:
         return await self.run(lambda open_: open_.execute(query.sqlite, (wanted,)).fetchall())
 
     async def write_if(self, guard: Guard, stages: Sequence[Stage]) -> bool:
-        """One visit to the thread."""
+        """Here and now as far as it need not wait, or in one visit to the thread."""
 
-        def write_guarded(open_: sqlite3.Connection) -> bool:
-            open_.execute("BEGIN IMMEDIATE")
+        def write(open_: sqlite3.Connection) -> bool:
             try:
                 current = (open_.execute(_VERSION, (experiment_id,)).fetchone()[0] == version for experiment_id, version in guard)
-                if not all(current):
-                    return False
-                _write(open_, stages)
-                open_.execute("COMMIT")
+                if all(current):
+                    _write(open_, stages)
+                    return True
             except sqlite3.IntegrityError:
-                return False  # a row of another worker stands in the way
-            finally:
+                pass  # a row of another worker stands in the way
+            except BaseException:
                 _roll_back(open_)
-            return True
+                raise
+            _roll_back(open_)
+            return False
 
-        return await self.run(write_guarded)
+        def begin_and_write(open_: sqlite3.Connection) -> bool:
+            open_.execute("BEGIN IMMEDIATE")
+            return write(open_) and _commit(open_)
+
+        size = sum(len(rows) for stage in stages for _, rows in stage)
+        if size in _ROWS_IN_THE_LOOP and self._begins_at_once():
+            return self._guarded(write) and await self.run(_commit)
+        return await self.run(begin_and_write)
+
+    def _begins_at_once(self) -> bool:
+        """Begin, if the thread is idle and no other process is in a transaction: the event loop waits for neither."""
+        open_ = self._connection
+        if open_ is None or (self._visit is not None and not self._visit.done()):
+            return False
+        open_.execute("PRAGMA busy_timeout=0").close()
+        try:
+            open_.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            return False
+        finally:
+            open_.execute(f"PRAGMA busy_timeout={round(1_000 * self._busy_seconds)}").close()
+        return True
 
     async def close(self) -> None:
         """Close the connection and end the thread."""
@@ -143,6 +174,15 @@ def _write(open_: sqlite3.Connection, stages: Sequence[Stage]) -> None:
             for statement in many_rows(write, count):
                 open_.execute(statement, values)
             done += count
+
+
+def _commit(open_: sqlite3.Connection) -> bool:
+    """Durable when it returns."""
+    try:
+        open_.execute("COMMIT")
+    finally:
+        _roll_back(open_)
+    return True
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
 
+import asyncpg
+import pytest
 from msgspec import structs
 
 from service.application.asks import Answer, Ask
@@ -13,6 +19,22 @@ from service.application.tells import Tell, Told
 from service.domain import Arm, Changes, Event, Expiry
 from service.storage import journal, reading
 from tests.live.workers import Workers
+
+
+@asynccontextmanager
+async def another_writer(url: str) -> AsyncIterator[None]:
+    """Somebody else writes all experiments, and takes its time."""
+    if url.startswith("sqlite"):
+        with closing(sqlite3.connect(url.partition(":///")[2], isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            yield
+            other.rollback()
+    else:
+        connection = await asyncpg.connect(url)
+        async with connection.transaction():
+            await connection.execute("SELECT FROM experiments FOR UPDATE")
+            yield
+        await connection.close()
 
 
 def test_one_request_that_cannot_be_written_harms_no_other(workers: Workers, key: str) -> None:
@@ -25,6 +47,42 @@ def test_one_request_that_cannot_be_written_harms_no_other(workers: Workers, key
     fourth = workers.submit(key, Ask("four"), 1).assignment
     assert fourth is not None
     assert fourth.draw == 3
+    workers.replay(key)
+
+
+def test_one_of_many_that_cannot_be_written(workers: Workers, key: str) -> None:
+    """The same in a group that is large enough to be written at once; then a key that another worker has used meanwhile."""
+    workers.create(key, [("a", 0.0), ("b", 0.0)])
+    workers.submit(key, Ask(None))
+    units = ["lone \ud800 surrogate" if number == 7 else str(number) for number in range(20)]
+    answers = workers.submit_together(key, [Ask(unit) for unit in units])
+    assert [place for place, answer in enumerate(answers) if not isinstance(answer, Answer)] == [7]
+    first = workers.submit(key, Ask("u", "key"), worker=1)
+    repeated = workers.submit_together(key, [Ask("u", "key"), *(Ask(str(number)) for number in range(20))])
+    assert repeated[0].replayed
+    assert repeated[0].assignment == first.assignment
+    assert [answer.created for answer in repeated[1:]] == [True] * 20
+    workers.replay(key)
+
+
+@pytest.mark.parametrize("asks", [1, 20])
+def test_a_database_that_another_process_writes(workers: Workers, key: str, asks: int) -> None:
+    """The group waits for its turn, and nothing else waits for the group."""
+    workers.create(key, [("a", 0.0), ("b", 0.0)])
+    workers.submit(key, Ask(None))
+
+    async def meanwhile() -> list[Answer]:
+        async with another_writer(workers.url):
+            sent = [workers.enqueue(key, Ask(None)) for _ in range(asks)]
+            began = time.monotonic()
+            for _ in range(20):
+                await asyncio.sleep(0.01)
+            assert time.monotonic() - began < 2
+            assert not any(answer.done() for answer in sent)
+        return await asyncio.wait_for(asyncio.gather(*sent), 30)
+
+    answers = workers.run(meanwhile())
+    assert [answer.created for answer in answers] == [True] * asks
     workers.replay(key)
 
 
