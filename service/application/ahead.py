@@ -99,7 +99,7 @@ class Ahead:
         queue, now = self._queue, self._clock()
         while self._may_decide and queue:
             waiting = queue[0]
-            if waiting.left is not None and waiting.left():
+            if waiting.is_over():
                 queue.popleft()
                 continue
             self._may_decide = self._is_decided(waiting, now)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from service.application import history
-from service.storage import looking
+from service.storage import listing
 
 if TYPE_CHECKING:
     from service.application.context import Context
@@ -35,8 +35,8 @@ class Found:
 async def find(context: Context, wanted: Wanted) -> Found:
     """One page of the list, newest first."""
     async with context.database.reading() as connection:
-        counts = await looking.count_by_status(connection, wanted.text)
-        page = await looking.page_of_versions(
+        counts = await listing.count_by_status(connection, wanted.text)
+        page = await listing.page_of_versions(
             connection, text=wanted.text, status=wanted.status, skip=(wanted.page - 1) * PAGE, limit=PAGE
         )
     return Found(page, counts)
