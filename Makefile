@@ -9,7 +9,7 @@ EVERYTHING := $(VENV)/.everything-installed
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header --no-annotate
 
-.PHONY: help venv serve test check browser lock clean
+.PHONY: help venv serve test test-fast check precommit hooks release-check browser lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -33,16 +33,30 @@ venv: $(EVERYTHING) ## Make .venv with everything in it: the service, its extras
 serve: $(RUNTIME) ## Run the service and its dashboard on 127.0.0.1:8000 with the embedded database.
 	$(BIN)/bestarm serve
 
-test: $(EVERYTHING) browser ## Run the whole suite, on SQLite and on a PostgreSQL of its own, in a real browser.
-	$(BIN)/python -m pytest
+test: $(EVERYTHING) browser ## Run the whole suite, on SQLite and on a PostgreSQL of its own, in a real browser; what measures time comes last and alone.
+	$(BIN)/python -m pytest -n 2 -m "not serial" --cov
+	$(BIN)/python -m pytest -m serial
 
-check: $(EVERYTHING) ## Lint, types, layers, migrations against the tables, lock files against pyproject.toml.
+test-fast: $(EVERYTHING) ## Run the tests without a browser, a study or a second process, in less than a minute.
+	$(BIN)/python -m pytest -q -n 2 -m "not (process or browser or study or serial)"
+
+# Not made to depend on the environment, so that no commit waits for a download.
+precommit: ## Lint, format, types, layers: what every commit passes.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	scripts/check-migrations
+
+hooks: ## Let git run `make precommit` before every commit.
+	printf '#!/bin/sh\nexec make --silent precommit\n' > "$$(git rev-parse --git-path hooks)/pre-commit"
+	chmod +x "$$(git rev-parse --git-path hooks)/pre-commit"
+
+check: $(EVERYTHING) precommit ## The same, and migrations against the tables on both databases, lock files against pyproject.toml.
+	$(BIN)/python -m scripts.check_migrations
 	scripts/check-locks
+
+release-check: $(EVERYTHING) ## Build the package, try it in an empty environment, and look for its entry in CHANGELOG.md.
+	$(BIN)/python -m scripts.release_check
 
 browser:
 	@scripts/need chromium chromium
@@ -55,4 +69,4 @@ lock: $(BIN)/uv ## Resolve the dependencies anew into requirements/.
 	$(COMPILE) pyproject.toml --all-extras --group test --group check --group bench -o requirements/everything.txt
 
 clean: ## Remove what the targets made.
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from service.application.ledger import Ledger
 from service.domain import Arm, ArmRecord, ArmStatistics, Experiment, Expiry, PolicySpec, Progress, RewardSpec
+from service.engine.ledger import Ledger
 
 RESULT = Path(__file__).parent / "results" / "decision_cost.json"
 SIZES = (10, 100, 1_000, 10_000)
@@ -49,7 +49,7 @@ def experienced_ledger(arms: int, expiry: Expiry | None) -> Ledger:
     rewards = rng.normal(0.5, 0.1, arms)[:, None] + rng.normal(0, 0.1, (arms, REWARDS_EACH))
     for place in range(arms):
         drawn = ledger.draw(None, None, 0)
-        ledger.move(drawn, "reward", "rewarded", float(rewards[place, 0]), 0)
+        ledger.step(drawn, "reward", float(rewards[place, 0]), 0)
         for reward in rewards[place, 1:]:
             ledger.observe(place, float(reward), None, 0)
         ledger.forget_changes()
@@ -59,15 +59,15 @@ def experienced_ledger(arms: int, expiry: Expiry | None) -> Ledger:
 
 def reward_another(ledger: Ledger, rng: np.random.Generator) -> None:
     """A reward to an arm below the best that leaves it there."""
-    means = ledger.evidence.means
+    means = ledger.allocator.evidence().means
     index = int(rng.choice(np.flatnonzero(means < means.max())))
     ledger.observe(index, float(means[index]) - 0.01 * float(rng.random()), None, 0)
 
 
 def reward_best(ledger: Ledger, rng: np.random.Generator) -> None:
     """A reward to the best arm that leaves it the best."""
-    best = int(ledger.evidence.means.argmax())
-    ledger.observe(best, float(ledger.evidence.means[best]) + 0.001 * float(rng.random()), None, 0)
+    best = int(ledger.allocator.evidence().means.argmax())
+    ledger.observe(best, float(ledger.allocator.evidence().means[best]) + 0.001 * float(rng.random()), None, 0)
 
 
 def nothing(ledger: Ledger, rng: np.random.Generator) -> None:
@@ -81,7 +81,9 @@ def draw(ledger: Ledger) -> None:
 
 def choose_directly(ledger: Ledger) -> None:
     """The same decision by the direct formula."""
-    ledger.policy.choose(ledger.evidence, lambda: ledger.policy.targets(ledger.evidence), None)
+    ledger.allocator.policy.choose(
+        ledger.allocator.evidence(), lambda: ledger.allocator.policy.targets(ledger.allocator.evidence()), None
+    )
 
 
 def measure(

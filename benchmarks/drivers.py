@@ -22,11 +22,11 @@ from sqlalchemy import insert
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from benchmarks import subjects
-from service.storage import journal
-from service.storage.groups import one_statement
+from service.storage.groups import writes
+from service.storage.groups.statements import one_statement
 from service.storage.tables import assignments, events
-from tests.conftest import migrate_now
-from tests.support.postgres import Postgres
+from testing.databases import migrate_now
+from testing.postgres import Postgres
 
 GROUP = 64
 GROUPS = 40
@@ -35,7 +35,7 @@ RESULT = Path(__file__).parent / "results" / "drivers.json"
 Row = tuple[object, ...]
 WriteGroup = Callable[[list[Row]], Awaitable[None]]
 _NAMES = list(assignments.columns.keys())
-_DRAW = one_statement((journal.DRAW,))
+_DRAW = one_statement((writes.DRAW,))
 
 
 def rows(first: int) -> list[Row]:
@@ -81,6 +81,8 @@ async def with_psycopg(url: str) -> WriteGroup:
     if info is None:
         raise RuntimeError("The database was not migrated.")
     register_composite(info, connection)
+    if info.python_type is None:
+        raise RuntimeError("psycopg made no type of the rows.")
     statement, row_type = _DRAW.replace("$1::", "%s::"), info.python_type
 
     async def write(drawn: list[Row]) -> None:

@@ -24,8 +24,10 @@ async def _client(port: int, path: str, name: str, until: float, times: list[flo
     answered = 0
     while time.perf_counter() < until:
         began = time.perf_counter()
-        head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nIdempotency-Key: {name}-{answered}\r\n"
-        writer.write(f"{head}Content-Length: 2\r\n\r\n{{}}".encode())
+        head = (
+            f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nIdempotency-Key: {name}-{answered}\r\n"
+        )
+        writer.write(f"{head}Idempotency-Key: {name}-{answered}\r\nContent-Length: 2\r\n\r\n{{}}".encode())
         answer = await reader.readuntil(b"\r\n\r\n")
         if not answer.startswith(b"HTTP/1.1 201"):
             raise RuntimeError(answer.decode())

@@ -16,8 +16,8 @@ from pathlib import Path
 from benchmarks import subjects
 from benchmarks.hot_path import HOT
 from benchmarks.load import wrk
-from tests.support.postgres import Postgres
-from tests.support.server import Server
+from testing.postgres import Postgres
+from testing.server import Server
 
 RESULTS = Path(__file__).parent / "results"
 SIZES = (10, 1_000_000, 5_000_000)

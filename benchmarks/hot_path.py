@@ -23,8 +23,8 @@ from benchmarks import subjects
 from benchmarks.fairness import fairness
 from benchmarks.load import Seen, pgbench, wrk
 from benchmarks.picture import draw
-from tests.support.postgres import Postgres
-from tests.support.server import Server
+from testing.postgres import Postgres
+from testing.server import Server
 
 Cell = Callable[[float], dict[str, float]]
 HOT = "/v1/experiments/hot-"
@@ -49,15 +49,20 @@ RATIOS = (
 class Bench:
     """All subjects running side by side; one of them loaded at a time."""
 
-    def __init__(self, stack: ExitStack, folder: Path) -> None:
-        self.stack, self.folder = stack, folder
-        self.postgres: Postgres = stack.enter_context(subjects.cluster())
+    def __init__(
+        self, stack: ExitStack, folder: Path, postgres: Postgres | None = None, checkout: Path = subjects.HERE.parent
+    ) -> None:
+        self.stack, self.folder, self.checkout = stack, folder, checkout
+        self.postgres: Postgres = postgres or stack.enter_context(subjects.cluster())
         self.seed = 0
 
-    def service(self, **options: object) -> Server:
+    def service(
+        self, *, embedded: bool = False, workers: int = 1, experiments: int = 1, arms: int = 10, **settings: object
+    ) -> Server:
         """A service for the whole run."""
-        on = options.pop("on", self.postgres)
-        return self.stack.enter_context(subjects.service(on, **options))  # type: ignore[arg-type]
+        on = None if embedded else self.postgres
+        running = subjects.service(on, workers=workers, experiments=experiments, arms=arms, checkout=self.checkout, **settings)
+        return self.stack.enter_context(running)
 
     def application(self, target: str) -> str:
         """A floor for the whole run."""
@@ -169,7 +174,7 @@ def headline(bench: Bench) -> dict[str, Cell]:
     many = bench.service(experiments=100)
     expiring = bench.service(expiry=NUMERIC)
     large, large_expiring = bench.service(arms=10_000), bench.service(arms=10_000, expiry=NUMERIC)
-    embedded = bench.service(on=None)
+    sqlite = bench.service(embedded=True)
     naive = bench.stack.enter_context(subjects.naive(bench.postgres))
     framework = bench.application("benchmarks.floors:framework")
     return {
@@ -185,7 +190,7 @@ def headline(bench: Bench) -> dict[str, Cell]:
         "ask": bench.asks(one),
         "ask, 100 experiments": bench.asks(many, experiments=100),
         "ask, 2 workers": bench.asks(two),
-        "ask, SQLite": bench.asks(embedded),
+        "ask, SQLite": bench.asks(sqlite),
         "ask, numeric expiry": bench.asks(expiring),
         "ask, 10,000 arms": bench.asks(large),
         "ask, numeric expiry, 10,000 arms": bench.asks(large_expiring),
@@ -204,10 +209,10 @@ def headline(bench: Bench) -> dict[str, Cell]:
 def matrix(bench: Bench) -> dict[str, Cell]:
     """Everything: both databases, one and two workers, one and a hundred experiments, 1 to 256 connections."""
     cells = headline(bench)
-    for name, on in (("PostgreSQL", bench.postgres), ("SQLite", None)):
+    for name, embedded in (("PostgreSQL", False), ("SQLite", True)):
         for workers in (1, 2):
             for experiments in (1, 100):
-                server = bench.service(on=on, workers=workers, experiments=experiments)
+                server = bench.service(embedded=embedded, workers=workers, experiments=experiments)
                 where = f"{name}, {workers} worker(s), {experiments} experiment(s)"
                 for connections in (1, 16, 64, 256):
                     cells[f"ask: {where}, {connections} connection(s)"] = bench.asks(

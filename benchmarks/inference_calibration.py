@@ -1,6 +1,6 @@
 """Is `error_estimate` calibrated: how often was the leader wrong where the estimate said so?
 
-    python benchmarks/inference_calibration.py
+    python -m benchmarks.inference_calibration
 
 Means drawn from N(0, 0.2^2), Gaussian rewards of unit variance, looks at fixed numbers of draws. The estimates of all looks
 are put in order and cut into ten equal groups; in each the mean estimate may exceed the observed share of wrong leaders but
@@ -14,9 +14,9 @@ import json
 from pathlib import Path
 
 import numpy as np
-from inference_instances import REAL, Floats, Instance
-from inference_lockstep import POLICIES, PolicyName, Runs, play
 
+from benchmarks.inference_instances import REAL, Floats, Instance
+from benchmarks.inference_lockstep import POLICIES, PolicyName, Runs, play
 from service.inference.error_estimate import error_estimate
 
 RESULTS = Path(__file__).parent.parent / "docs" / "inference" / "calibration.json"

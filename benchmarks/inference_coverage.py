@@ -1,6 +1,6 @@
 """Coverage and false separation under adaptive sampling, with a look after every reward.
 
-    python benchmarks/inference_coverage.py --runs 2000 --draws 5000
+    python -m benchmarks.inference_coverage --runs 2000 --draws 5000
 
 For every instance and policy: the share of runs in which any arm's interval ever missed its mean, and in which `separated`
 was ever true while another arm was at least as good as the leader. Writes docs/inference/coverage.json after each pair of
@@ -15,9 +15,9 @@ import time
 from pathlib import Path
 
 import numpy as np
-from inference_instances import Instance, instances
-from inference_lockstep import POLICIES, PolicyName, Runs, play
 
+from benchmarks.inference_instances import Instance, instances
+from benchmarks.inference_lockstep import POLICIES, PolicyName, Runs, play
 from service.inference import binary, bounded, real
 from service.inference.levels import arm_levels, pair_levels
 from service.inference.pairs import exceeds
@@ -86,9 +86,12 @@ def _misses(instance: Instance, sample: Samples, truth: Floats, levels: Floats) 
         below = bounded.log_wealth(sample, bounded.bets_for(sample, truth), truth)
         mirror = bounded.mirrored(sample)
         above = bounded.log_wealth(mirror, bounded.bets_for(mirror, 1.0 - truth), 1.0 - truth)
-        return np.maximum(below, above) >= np.log(2.0 / levels)
-    method = binary if instance.reward.kind == "binary" else real
-    return method.log_evidence(sample, truth) >= -np.log(levels)
+        evidence, needed = np.maximum(below, above), np.log(2.0 / levels)
+    else:
+        method = binary if instance.reward.kind == "binary" else real
+        evidence, needed = method.log_evidence(sample, truth), -np.log(levels)
+    missed: Bools = evidence >= needed
+    return missed
 
 
 def separated_runs(state: Runs, runs: Ints, leaders: Ints, levels: Floats) -> Ints:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
-from inference_instances import Floats, Instance, Ints
 from numba import njit
 
+from benchmarks.inference_instances import Floats, Instance, Ints
 from service.inference.samples import Samples
 from service.policy.base import SCORE_TIE
 
@@ -50,10 +50,11 @@ class Runs:
         """The recommendation of each run: the best mean, ties to more rewards, then to the lower position."""
         known = np.where(self.counts > 0, self.means, -np.inf)
         tied = known >= known.max(axis=1, keepdims=True)
-        return np.argmax(np.where(tied, self.counts, -1), axis=1)
+        best: Ints = np.argmax(np.where(tied, self.counts, -1), axis=1)
+        return best
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator] # numba ships no types
+@njit(cache=True)
 def h1_weights_of_rows(means: Floats) -> Floats:
     """The policy's H1 weights for every run at once: the formula of `service.policy.weights.h1_weights`, compiled."""
     runs, arms = means.shape

@@ -1,6 +1,6 @@
 """One arm, all of alpha, a look after every reward: our intervals, the drift check, and a naive t-interval.
 
-    python benchmarks/inference_peeking.py
+    python -m benchmarks.inference_peeking
 
 The sharpest form of the coverage study (nothing is divided among arms), and what happens without it. Writes
 docs/inference/peeking.json.
@@ -14,10 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from inference_instances import BOUNDED, REAL, Floats, Instance, Ints, bernoulli, beta
-from inference_lockstep import Runs
 from scipy.special import stdtrit
 
+from benchmarks.inference_instances import BOUNDED, REAL, Floats, Instance, Ints, bernoulli, beta
+from benchmarks.inference_lockstep import Runs
 from service.inference.drift import Period, drifting
 from service.inference.intervals import confidence_intervals
 

@@ -1,6 +1,6 @@
 """Tables and pictures of docs/inference.md from the results of the studies.
 
-    python benchmarks/inference_report.py
+    python -m benchmarks.inference_report
 
 Replaces what stands between `<!-- name -->` and `<!-- /name -->` in the page, and draws docs/inference/*.svg.
 """
@@ -188,17 +188,58 @@ def speed() -> str:
     return table(["K", "kind", "case", "intervals", "separated", "error estimate", "drift", "all, median", "all, fastest"], cells)
 
 
+def verdicts() -> str:
+    """Draws to separation, against the test before."""
+
+    def draws(median: float | None) -> str:
+        return "more" if median is None else f"{median:,.0f}"
+
+    cells = [
+        [
+            row["case"],
+            POLICY_NAMES[row["policy"]],
+            draws(row["product"]),
+            draws(row["tied"]),
+            "" if row["ratio"] is None else f"{row['ratio']:.2f}",
+        ]
+        for row in load("verdicts")
+    ]
+    return table(["binary means", "policy", "before", "now", "ratio"], cells)
+
+
+def forecast() -> str:
+    """How often forecasts came true."""
+    cells = [
+        [
+            row["case"],
+            f"{row['at']:,}",
+            f"{row['runs']:,}",
+            f"{row['came_true']:.2f}",
+            f"{row['sooner']:.2f}",
+            f"{row['later']:.2f}",
+            f"{row['milliseconds_each']:.0f}",
+        ]
+        for row in load("forecast")
+    ]
+    return table(["means", "made after", "forecasts", "came true", "sooner", "later", "milliseconds each"], cells)
+
+
+def replaced(text: str, name: str, section: str) -> str:
+    """The page with this section between its marks."""
+    filled = f"<!-- {name} -->\n{section}\n<!-- /{name} -->"
+    return re.sub(f"<!-- {name} -->.*?<!-- /{name} -->", lambda _: filled, text, flags=re.DOTALL)
+
+
 def main() -> None:
     """Fill the page in."""
     page = DOCS / "inference.md"
     text = page.read_text()
-    for section in (coverage, width, peeking, calibration, speed):
+    for section in (coverage, verdicts, width, peeking, calibration, forecast, speed):
         name = section.__name__
         if not (RESULTS / f"{name}.json").exists():
             print(f"no results for {name} yet")
             continue
-        filled = f"<!-- {name} -->\n{section()}\n<!-- /{name} -->"
-        text = re.sub(f"<!-- {name} -->.*?<!-- /{name} -->", lambda _, filled=filled: filled, text, flags=re.DOTALL)
+        text = replaced(text, name, section())
     page.write_text(text)
     print(f"{np.datetime64('now')} filled in {page}")
 

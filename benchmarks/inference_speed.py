@@ -1,6 +1,6 @@
 """What the inference of one recommendation costs: intervals, separation, error estimate and drift for K arms.
 
-    python benchmarks/inference_speed.py
+    python -m benchmarks.inference_speed
 
 Two cases for each reward kind and K: a close race, and a clear winner, for which separation must look at every rival.
 Milliseconds of processor time on one core (other work on the machine does not count), the median and the fastest of many
@@ -15,14 +15,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from inference_instances import BINARY, BOUNDED, REAL, Floats, Ints
 
+from benchmarks.inference_instances import BINARY, BOUNDED, REAL, Floats, Ints
 from service.domain import RewardSpec
 from service.inference.drift import Period, drifting
 from service.inference.error_estimate import error_estimate
 from service.inference.intervals import confidence_intervals
 from service.inference.levels import arm_levels
-from service.inference.separation import separated
+from service.inference.separation import all_shown, rival_evidence
 
 RESULTS = Path(__file__).parent.parent / "docs" / "inference" / "speed.json"
 REWARDS = 20_000
@@ -42,7 +42,9 @@ def experiment(reward: RewardSpec, arms: int, *, clear: bool) -> dict[str, Calla
     earlier, recent = Period(counts, means, variances), Period(counts // 2, means, variances)
     return {
         "intervals": lambda: confidence_intervals(reward, counts, means, variances, arm_levels(added, 0.05)),
-        "separated": lambda: separated(reward, counts, means, variances, leader=leader, active=active, added=added, alpha=0.05),
+        "separated": lambda: all_shown(
+            rival_evidence(reward, counts, means, variances, leader=leader, active=active, added=added, alpha=0.05)
+        ),
         "error_estimate": lambda: error_estimate(reward, counts, means, variances, leader=leader, active=active),
         "drift": lambda: drifting(reward, earlier, recent, levels),
     }

@@ -1,6 +1,6 @@
 """How much wider than an interval for one planned look: n = 1,000 rewards an arm, K = 10, alpha = 0.05.
 
-    python benchmarks/inference_width.py
+    python -m benchmarks.inference_width
 
 For each distribution 400 samples of 1,000 rewards; the ratio of the mean widths at the same level (0.9 * 0.05 / 10 an arm). The
 yardstick: Wilson's interval for binary rewards (Clopper and Pearson's beside it), Student's t for the others, which holds for
@@ -13,9 +13,9 @@ import json
 from pathlib import Path
 
 import numpy as np
-from inference_instances import BINARY, BOUNDED, REAL, Floats
 from scipy.special import betaincinv, ndtri, stdtrit
 
+from benchmarks.inference_instances import BINARY, BOUNDED, REAL, Floats
 from service.domain import RewardSpec
 from service.inference.intervals import confidence_intervals
 from service.inference.levels import arm_levels
@@ -27,13 +27,15 @@ LEVEL = float(arm_levels(np.zeros(10, np.int64), 0.05)[0])
 
 def student(means: Floats, variances: Floats) -> Floats:
     """Width of the t-interval."""
-    return -2.0 * stdtrit(REWARDS - 1, LEVEL / 2) * np.sqrt(variances / REWARDS) + 0.0 * means
+    width: Floats = -2.0 * stdtrit(REWARDS - 1, LEVEL / 2) * np.sqrt(variances / REWARDS) + 0.0 * means
+    return width
 
 
 def wilson(means: Floats) -> Floats:
     """Width of Wilson's interval."""
     z = -ndtri(LEVEL / 2)
-    return 2 * z / (1 + z**2 / REWARDS) * np.sqrt(means * (1 - means) / REWARDS + z**2 / (4 * REWARDS**2))
+    width: Floats = 2 * z / (1 + z**2 / REWARDS) * np.sqrt(means * (1 - means) / REWARDS + z**2 / (4 * REWARDS**2))
+    return width
 
 
 def clopper_pearson(means: Floats) -> Floats:
@@ -68,7 +70,10 @@ def main() -> None:
     """All distributions."""
     rng = np.random.default_rng(8)
     shape = (SAMPLES, REWARDS)
-    rows = [row(f"Bernoulli({p:g})", BINARY, (rng.random(shape) < p) * 1.0) for p in (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)]
+    rows = [
+        row(f"Bernoulli({p:g})", BINARY, (rng.random(shape) < p).astype(np.float64))
+        for p in (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
+    ]
     shapes = [
         (0.1, 0.1),
         (1, 1),

@@ -12,6 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
+
+from service.inference.samples import Bools, Floats, Ints
 
 GRID = 2.0**20
 SCORE_TIE = 1e-9
@@ -26,7 +29,7 @@ _FLAGS = {"reassoc", "contract", "nsz", "arcp"}
 
 
 @njit(cache=True, error_model="numpy", fastmath=_FLAGS)
-def _cost(own, gaps, count):  # noqa: ANN001, ANN202 - compiled
+def _cost(own: float, gaps: Floats, count: int) -> float:
     total = 0.0
     for j in range(count):
         ratio = own / (own + gaps[j])
@@ -35,7 +38,7 @@ def _cost(own, gaps, count):  # noqa: ANN001, ANN202 - compiled
 
 
 @njit(cache=True, error_model="numpy", fastmath=_FLAGS)
-def _replace_gap(gaps, costs, count, index, gap):  # noqa: ANN001, ANN202 - compiled
+def _replace_gap(gaps: Floats, costs: Floats, count: int, index: int, gap: float) -> None:
     """One challenger's mean moved: its part in every other cost is exchanged, its own cost summed anew."""
     old = gaps[index]
     for i in range(count):
@@ -48,7 +51,9 @@ def _replace_gap(gaps, costs, count, index, gap):  # noqa: ANN001, ANN202 - comp
 
 
 @njit(cache=True, error_model="numpy")
-def _all_costs(sums, counts, members, known, gaps, costs):  # noqa: ANN001, ANN202, PLR0917 - compiled
+def _all_costs(  # noqa: PLR0917 - compiled functions know no keywords
+    sums: Floats, counts: Ints, members: Ints, known: Ints, gaps: Floats, costs: Floats
+) -> tuple[int, float]:
     """Gaps and costs of the members with a reward; how many there are, and the best mean."""
     found, best = 0, -np.inf
     for index in range(len(members)):
@@ -66,7 +71,9 @@ def _all_costs(sums, counts, members, known, gaps, costs):  # noqa: ANN001, ANN2
 
 
 @njit(cache=True, error_model="numpy")
-def _targets(known, gaps, costs, found, arms, targets):  # noqa: ANN001, ANN202, PLR0917 - compiled
+def _targets(  # noqa: PLR0917 - likewise
+    known: Ints, gaps: Floats, costs: Floats, found: int, arms: int, targets: Floats
+) -> None:
     """The target share of each member, by rule 2: 1/K without a reward, the H1 weights of the others times their part."""
     for index in range(arms):
         targets[index] = 1.0 / arms
@@ -85,7 +92,7 @@ def _targets(known, gaps, costs, found, arms, targets):  # noqa: ANN001, ANN202,
 
 
 @njit(cache=True, error_model="numpy")
-def _leader(sums, counts, observed, active):  # noqa: ANN001, ANN202 - compiled
+def _leader(sums: Floats, counts: Ints, observed: Ints, active: Bools) -> int:
     best = -1
     best_mean = 0.0
     for arm in range(len(sums)):
@@ -98,21 +105,21 @@ def _leader(sums, counts, observed, active):  # noqa: ANN001, ANN202 - compiled
 
 
 @njit(cache=True, error_model="numpy")
-def simulate(  # noqa: ANN201, C901, PLR0912, PLR0915, PLR0917 - one loop, compiled
-    rewards_of,  # noqa: ANN001
-    chance,  # noqa: ANN001
-    lateness,  # noqa: ANN001
-    binary,  # noqa: ANN001
-    silence,  # noqa: ANN001
-    window,  # noqa: ANN001
-    impute,  # noqa: ANN001
-    count_pending,  # noqa: ANN001
-    epochs,  # noqa: ANN001
-    changes,  # noqa: ANN001
-    active_at_start,  # noqa: ANN001
-    looks,  # noqa: ANN001
-    flooded_after,  # noqa: ANN001
-):
+def simulate(  # noqa: C901, PLR0912, PLR0915, PLR0917 - one loop, compiled
+    rewards_of: Floats,
+    chance: Floats,
+    lateness: Ints,
+    binary: bool,  # noqa: FBT001 - likewise
+    silence: int,
+    window: int,
+    impute: bool,  # noqa: FBT001 - likewise
+    count_pending: bool,  # noqa: FBT001 - likewise
+    epochs: bool,  # noqa: FBT001 - likewise
+    changes: Ints,
+    active_at_start: Bools,
+    looks: Ints,
+    flooded_after: int,
+) -> tuple[NDArray[np.int16], Ints, int, bool]:
     """One run: (arm of each draw, recommendation at each look and once all is told, draws with an arm above twice its target).
 
     `rewards_of` are the means (or conversion rates), `chance` one number per draw (Gaussian noise, or uniform), `changes`

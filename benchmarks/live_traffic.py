@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from math import sqrt
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import typer
-from live_kernel import DROP, GRID, SILENT, WAIT, ZERO, simulate
 from rich.progress import Progress
 
+from benchmarks.live_kernel import DROP, GRID, SILENT, WAIT, ZERO, simulate
 from service.policy.almost_tracking import AlmostTracking
 from service.policy.base import Evidence
 from service.policy.plan import Plan
@@ -148,7 +149,7 @@ def conversion_traffic(run: int, horizon: int) -> tuple[np.ndarray, np.ndarray, 
     rng = np.random.default_rng([SEED, 2, run])
     luck = rng.random(horizon)
     lateness = np.minimum(rng.geometric(1 / CONVERSIONS["told_after"], horizon), int(CONVERSIONS["window"]) - 1)
-    return luck, lateness.astype(np.int64), int(rng.integers(CONVERSIONS["arms"]))
+    return luck, lateness.astype(np.int64), int(rng.integers(int(CONVERSIONS["arms"])))
 
 
 def conversions(runs: int, bar: Progress) -> dict[str, Any]:
@@ -410,7 +411,7 @@ def main(runs: int = 1_000, only: str | None = None, only_page: bool = False) ->
     """Run all studies (or one) and write results/live_traffic.json and the tables of docs/live-traffic.md."""
     stored = json.loads((HERE / "data" / "instances_4_7_9.json").read_text())
     INSTANCES.update({int(number): means for number, means in stored["instances"].items()})
-    studies = {
+    studies: dict[str, Callable[[Progress], object]] = {
         "late_and_lost": lambda bar: late_and_lost(runs, bar),
         "conversions": lambda bar: conversions(runs, bar),
         "changing_arms": lambda bar: changing_arms(runs // 10, bar),

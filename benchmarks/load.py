@@ -58,7 +58,7 @@ def _read(text: str) -> Seen:
 
 def pgbench(binaries: Path, socket: Path, database: str, script: Path, *, clients: int, seconds: float, experiments: int) -> Seen:
     """The transaction of a script, again and again, by so many clients."""
-    command = [
+    command: list[str | Path] = [
         binaries / "pgbench", "-n", "-M", "prepared", "-f", script, "-D", f"experiments={experiments}",
         "-c", str(clients), "-j", "2", "-T", str(max(1, round(seconds))), "-h", socket, "-U", "bestarm", database,
     ]  # fmt: skip

@@ -3,7 +3,7 @@
 K = 2, 31, 40, 80; Gaussian and binary rewards (whose means tie all the time); both policies, both readings of Almost Tracking,
 sharper weights; rewards at once, late and lost. Writes how many runs differ, and where the first difference was.
 
-    python benchmarks/simulation_equality.py --runs 1000 --out benchmarks/results/simulation_equality.json
+    python -m benchmarks.simulation_equality --runs 1000 --out benchmarks/results/simulation_equality.json
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import joblib
 import numpy as np
 
 from service.simulation.environments import Environment, of_means
-from service.simulation.production import first_difference
+from studies.production_equality import first_difference
 
 DRAWS = 2000
 ARMS = (2, 31, 40, 80)

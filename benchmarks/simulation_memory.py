@@ -3,7 +3,7 @@
 Two workers, the policies with the largest code. Read from /proc while it runs: the largest resident set that any one of its
 processes ever had, and the largest sum over its processes in which shared pages count once (PSS).
 
-    python benchmarks/simulation_memory.py --out benchmarks/results/simulation_memory.json
+    python -m benchmarks.simulation_memory --out benchmarks/results/simulation_memory.json
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 
 The contenders take turns, several times, and each ratio is taken within a turn, so that a change of the machine's load hits both.
 
-    python benchmarks/simulation_speed.py --out benchmarks/results/simulation_speed.json
+    python -m benchmarks.simulation_speed --out benchmarks/results/simulation_speed.json
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ import platform
 import statistics
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 from service.policy.base import Floats, Ints
-from service.simulation.algorithms.compiled import compiled
 from service.simulation.environments import instance
+from service.simulation.kernels.compilation import compiled
 from service.simulation.runner import Block, cell, play_block
 from service.simulation.session import Session
 
@@ -69,10 +70,10 @@ def vectorised_tracking(means: Floats, budget: int, runs: int, rng: np.random.Ge
     return best
 
 
-def cpu_seconds(work: object) -> float:
+def cpu_seconds(work: Callable[[], object]) -> float:
     """The processor time that a call takes in this process."""
     start = time.process_time()
-    work()  # type: ignore[operator]
+    work()
     return time.process_time() - start
 
 

@@ -15,9 +15,8 @@ from pathlib import Path
 
 import httpx
 
-from tests.conftest import migrate_now
-from tests.support.postgres import Postgres
-from tests.support.server import Server, free_port
+from testing.postgres import Postgres
+from testing.server import Server, free_port
 
 HERE = Path(__file__).parent
 FIXED = HERE / "fixed"
@@ -36,20 +35,23 @@ DURABLE = {
 @contextmanager
 def cluster() -> Iterator[Postgres]:
     """A PostgreSQL with durable commits, and the naive design's database in it."""
-    running = Postgres(**DURABLE)
-    try:
+    with Postgres(**DURABLE) as running:
         running.sql("CREATE DATABASE naive")
         running.sql((FIXED / "schema.sql").read_text(), "naive")
         yield running
-    finally:
-        running.close()
 
 
 @contextmanager
 def service(
-    postgres: Postgres | None, *, workers: int = 1, experiments: int = 1, arms: int = 10, **settings: object
+    postgres: Postgres | None,
+    *,
+    workers: int = 1,
+    experiments: int = 1,
+    arms: int = 10,
+    checkout: Path = HERE.parent,
+    **settings: object,
 ) -> Iterator[Server]:
-    """The service on a fresh database, with experiments hot-0, hot-1, … that have some evidence already."""
+    """The service of a checkout on a fresh database, with experiments hot-0, hot-1, … that have some evidence already."""
     with tempfile.TemporaryDirectory() as folder:
         if postgres is None:
             url = f"sqlite:///{folder}/bench.db"
@@ -57,8 +59,10 @@ def service(
             name = f"bench_{next(_numbers)}"
             postgres.sql(f"CREATE DATABASE {name}")
             url = postgres.url(name)
-        migrate_now(url)
-        with Server(url, workers=workers) as running, running.client() as client:
+        python = checkout / ".venv/bin/python"
+        program = (python if python.exists() else sys.executable, "-m", "service")
+        subprocess.run([*program, "migrate"], cwd=checkout, env=os.environ | {"BESTARM_DATABASE_URL": url}, check=True)
+        with Server(url, workers=workers, program=program, cwd=checkout) as running, running.client() as client:
             for number in range(experiments):
                 create(client, f"hot-{number}", arms, **settings)
             yield running

@@ -12,7 +12,6 @@ import os
 import platform
 import random
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from service.main import create_app
+from testing.server import free_port
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -48,18 +48,12 @@ class Service:
     """A server of its own, with its processor time and memory."""
 
     def __init__(self, folder: str) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = int(probe.getsockname()[1])
-        environment = os.environ | {
-            "BESTARM_DATABASE_URL": f"sqlite:///{folder}/viewers.db",
-            "PYTHONPATH": str(Path(__file__).parent),
-        }
+        self.port = free_port()
+        environment = os.environ | {"BESTARM_DATABASE_URL": f"sqlite:///{folder}/viewers.db"}
         subprocess.run([sys.executable, "-m", "service", "migrate"], env=environment, check=True, capture_output=True)
-        command = [sys.executable, "-m", "uvicorn", "viewers:app", "--factory", "--port", str(self.port), "--no-access-log"]
-        self.process = subprocess.Popen(
-            [*command, "--log-level", "warning", "--timeout-graceful-shutdown", "20"], env=environment
-        )
+        command = [sys.executable, "-m", "uvicorn", "benchmarks.viewers:app", "--factory", "--port", str(self.port)]
+        quietly = ["--no-access-log", "--log-level", "warning", "--timeout-graceful-shutdown", "20"]
+        self.process = subprocess.Popen([*command, *quietly], env=environment)
 
     def cpu_seconds(self) -> float:
         """Processor time so far."""
@@ -107,7 +101,7 @@ class Client:
     async def post(self, path: str, body: object) -> Any:  # noqa: ANN401 - any JSON
         """Send JSON, get JSON."""
         sent = json.dumps(body).encode()
-        head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(sent)}\r\n\r\n"
+        head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(sent)}\r\n\r\n"
         status, _, answer = await self.ask(head.encode() + sent)
         assert status < 300, answer  # noqa: PLR2004, S101 - a benchmark that fails must say so
         return json.loads(answer)
@@ -116,7 +110,7 @@ class Client:
 def get(path: str, **headers: str) -> bytes:
     """A request."""
     lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
-    return f"GET {path} HTTP/1.1\r\nHost: x\r\n{lines}\r\n".encode()
+    return f"GET {path} HTTP/1.1\r\nHost: localhost\r\n{lines}\r\n".encode()
 
 
 async def visit(client: Client, visitors: int) -> int:

@@ -1,3 +1,3 @@
 .PHONY: bench-decisions
 bench-decisions: $(EVERYTHING) ## Measure what a decision costs with 10 to 10,000 arms, into benchmarks/results/decision_cost.json.
-	$(BIN)/python benchmarks/decision_cost.py
+	$(BIN)/python -m benchmarks.decision_cost

@@ -1,24 +1,30 @@
 # The studies behind docs/inference.md. Each writes its figures to docs/inference/; the report turns them into tables and pictures.
-STUDY := PYTHONPATH=.:benchmarks OMP_NUM_THREADS=1 nice -n 10 $(BIN)/python
+STUDY := OMP_NUM_THREADS=1 nice -n 10 $(BIN)/python -m
 
-.PHONY: inference-study inference-coverage inference-width inference-peeking inference-calibration inference-speed inference-report
+.PHONY: inference-verdicts inference-forecast inference-study inference-coverage inference-width inference-peeking inference-calibration inference-speed inference-report
 
-inference-study: inference-coverage inference-width inference-peeking inference-calibration inference-speed inference-report ## All studies of the inference: coverage, width, peeking, calibration, cost (under an hour on one core).
+inference-study: inference-coverage inference-verdicts inference-forecast inference-width inference-peeking inference-calibration inference-speed inference-report ## All studies of the inference: coverage, width, peeking, calibration, cost (under an hour on one core).
 
 inference-coverage: $(EVERYTHING) ## Coverage and false separation, 2,000 runs of 5,000 draws a look after each (goes on where it stopped).
-	$(STUDY) benchmarks/inference_coverage.py
+	$(STUDY) benchmarks.inference_coverage
+
+inference-verdicts: $(EVERYTHING) ## Draws until the leader is separated, against the test before.
+	$(STUDY) benchmarks.inference_verdicts
+
+inference-forecast: $(EVERYTHING) ## How often forecasts of the verdict come true.
+	$(STUDY) benchmarks.inference_forecast
 
 inference-width: $(EVERYTHING) ## Width against an interval for one planned look.
-	$(STUDY) benchmarks/inference_width.py
+	$(STUDY) benchmarks.inference_width
 
 inference-peeking: $(EVERYTHING) ## One arm at full alpha: our intervals, the drift check and a naive t-interval.
-	$(STUDY) benchmarks/inference_peeking.py
+	$(STUDY) benchmarks.inference_peeking
 
 inference-calibration: $(EVERYTHING) ## The error estimate against the observed error.
-	$(STUDY) benchmarks/inference_calibration.py
+	$(STUDY) benchmarks.inference_calibration
 
 inference-speed: $(EVERYTHING) ## Processor time of a recommendation's inference.
-	$(STUDY) benchmarks/inference_speed.py
+	$(STUDY) benchmarks.inference_speed
 
 inference-report: $(EVERYTHING) ## Tables and pictures of docs/inference.md from the studies' results.
-	$(STUDY) benchmarks/inference_report.py
+	$(STUDY) benchmarks.inference_report

@@ -1,21 +1,21 @@
-# Offline simulation: the paper's experiments, the proof that the fast kernels equal the production policies, the speed.
+# Offline simulation: the paper's experiments (studies/), the check that the kernels equal the production policies, the speed.
 .PHONY: reproduce reproduction-page equality-study bench-sim bench-sim-memory
 
 REPRODUCTION := docs/reproduction
 SIM_JOBS ?= -1
 
 reproduce: $(EVERYTHING) ## Run every study of the paper again (10,000 runs each; hours on one core) and write docs/reproduction.md.
-	$(BIN)/bestarm reproduce all --runs 10000 --seed 20260 --jobs $(SIM_JOBS) --out $(REPRODUCTION)
-	$(BIN)/bestarm reproduce page --from $(REPRODUCTION) --to docs/reproduction.md
+	$(BIN)/python -m studies all --runs 10000 --seed 20260 --jobs $(SIM_JOBS) --out $(REPRODUCTION)
+	$(BIN)/python -m studies page --from $(REPRODUCTION) --to docs/reproduction.md
 
 reproduction-page: $(EVERYTHING) ## Write docs/reproduction.md from the committed result files.
-	$(BIN)/bestarm reproduce page --from $(REPRODUCTION) --to docs/reproduction.md
+	$(BIN)/python -m studies page --from $(REPRODUCTION) --to docs/reproduction.md
 
 equality-study: $(EVERYTHING) ## Compare 1,000 runs of the compiled policies with service/policy, draw for draw.
-	$(BIN)/python benchmarks/simulation_equality.py --runs 1000 --out benchmarks/results/simulation_equality.json
+	$(BIN)/python -m benchmarks.simulation_equality --runs 1000 --out benchmarks/results/simulation_equality.json
 
 bench-sim: $(EVERYTHING) ## Measure the simulator's speed as ratios in one run.
-	$(BIN)/python benchmarks/simulation_speed.py --out benchmarks/results/simulation_speed.json
+	$(BIN)/python -m benchmarks.simulation_speed --out benchmarks/results/simulation_speed.json
 
 bench-sim-memory: $(EVERYTHING) ## Measure a study's memory with few and with many runs and draws.
-	$(BIN)/python benchmarks/simulation_memory.py --out benchmarks/results/simulation_memory.json
+	$(BIN)/python -m benchmarks.simulation_memory --out benchmarks/results/simulation_memory.json

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 from alembic import context
-from sqlalchemy import text
 from sqlalchemy.engine import Connection
 
 from service.settings import Settings
@@ -14,21 +13,34 @@ from service.storage.tables import metadata
 
 
 def run(connection: Connection) -> None:
-    """All pending migrations in one transaction.
+    """All pending migrations in one transaction, one process at a time.
 
-    Batch operations on SQLite rebuild tables; with foreign keys on that would delete the rows that point at them.
+    Alembic takes SQLite for a database whose tables cannot be changed in a transaction and would commit after each migration, so
+    that two processes could take turns. Here the transaction is ours, and it holds the write lock from the beginning.
     """
-    sqlite = connection.dialect.name == "sqlite"
-    if sqlite:
-        connection.execute(text("PRAGMA foreign_keys=OFF"))
-        connection.commit()
-    context.configure(connection=connection, target_metadata=metadata, render_as_batch=sqlite, compare_type=True)
-    with context.begin_transaction():
+    if connection.dialect.name == "sqlite":
+        connection = connection.execution_options(immediate=True)
+        _switch_foreign_keys(connection, "OFF")
+    with connection.begin():
+        context.configure(
+            connection=connection,
+            target_metadata=metadata,
+            render_as_batch=connection.dialect.name == "sqlite",
+            compare_type=True,
+        )
         context.run_migrations()
-    connection.commit()
-    if sqlite:
-        connection.execute(text("PRAGMA foreign_keys=ON"))
-        connection.commit()
+    if connection.dialect.name == "sqlite":
+        _switch_foreign_keys(connection, "ON")
+
+
+def _switch_foreign_keys(connection: Connection, switch: str) -> None:
+    """Batch operations rebuild tables; with foreign keys on that would delete the rows that point at them.
+
+    SQLite ignores the switch inside a transaction, so it goes past SQLAlchemy, which would begin one.
+    """
+    cursor = connection.connection.cursor()
+    cursor.execute(f"PRAGMA foreign_keys={switch}")
+    cursor.close()
 
 
 async def run_on_configured_database() -> None:

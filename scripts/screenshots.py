@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import importlib
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Literal
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, ViewportSize, sync_playwright
 
-demo = importlib.import_module("demo")
+from scripts import demo
+from testing.browser import open_browser
+
 PLACE = Path(__file__).parent.parent / "docs" / "screenshots"
 PAGES = {"list": "/", "experiment": "/experiments/checkout-button"}
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 SCREENS = {"desktop": (1280, 860), "phone": (390, 844)}
 _PORT = "8791"
 _SECONDS = 60
@@ -33,11 +35,11 @@ def settle(page: Page) -> None:
 def photograph(address: str) -> None:
     """Every page on every screen in both schemes."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--headless", "--no-sandbox"])
+        browser = open_browser(playwright)
         for screen, (width, height) in SCREENS.items():
-            for scheme in ("light", "dark"):
-                looks = {"color_scheme": scheme, "viewport": {"width": width, "height": height}, "base_url": address}
-                with browser.new_context(**looks) as context:
+            for scheme in SCHEMES:
+                viewport = ViewportSize(width=width, height=height)
+                with browser.new_context(color_scheme=scheme, viewport=viewport, base_url=address) as context:
                     for name, where in PAGES.items():
                         page = context.new_page()
                         page.goto(where)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,16 +17,17 @@ from rich.markup import escape
 from rich.progress import Progress
 
 from service import __version__
-from service.application.looks import require_ready
-from service.application.replaying import Different
-from service.application.replaying import replay as replay_history
+from service.application.reads.readiness import require_ready
+from service.application.reads.replay import Difference
+from service.application.reads.replay import replay as replay_history
 from service.errors import BestArmError
 from service.settings import Settings
-from service.simulation import commands as simulation
+from service.simulation import simulation_commands
 from service.storage.database import Database, display_url
-from service.storage.migrating import migrate as migrate_database
-from service.web.hot import HotProtocol
-from service.web.metrics import FOLDER as METRICS_FOLDER
+from service.storage.migrate import migrate as migrate_database
+from service.web.fast_path.protocol import FastPathProtocol
+from service.web.hosts import is_loopback
+from service.web.request_metrics import FOLDER as METRICS_FOLDER
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -66,15 +66,6 @@ def _settings(**given: object) -> Settings:
         first = wrong.errors()[0]
         say.print(f"[red]BESTARM_{str(first['loc'][0]).upper()}[/] is {first['input']!r}: {first['msg']}.")
         raise typer.Exit(2) from wrong
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 async def _prepare(settings: Settings) -> None:
@@ -119,7 +110,7 @@ def serve(
     """Run the service and its dashboard."""
     given = {"host": host, "port": port, "workers": workers}
     settings = _settings(**{name: value for name, value in given.items() if value is not None})
-    if not _is_loopback(settings.host) and not insecure:
+    if not is_loopback(settings.host) and not insecure:
         say.print(
             f"[red]Refusing to listen on {settings.host}[/]: the API has no keys yet, so anyone who reaches it may change "
             "anything. Listen on 127.0.0.1, or pass --insecure if the network itself is private."
@@ -142,9 +133,10 @@ def serve(
             port=settings.port,
             workers=settings.workers,
             log_level=settings.log_level,
-            http=HotProtocol,
+            http=FastPathProtocol,
             server_header=False,
             access_log=False,
+            ws="none",
             proxy_headers=False,  # nothing here looks at the client's address
             timeout_graceful_shutdown=_GRACE_SECONDS,
             timeout_worker_healthcheck=_STARTING_SECONDS,
@@ -167,7 +159,7 @@ def replay(key: Annotated[str, typer.Argument(help="Key of the experiment.")]) -
 
     try:
         events = asyncio.run(run())
-    except Different as difference:
+    except Difference as difference:
         typer.echo(f"{key}: {difference}")
         raise typer.Exit(1) from difference
     except BestArmError as trouble:
@@ -196,4 +188,4 @@ def migrate() -> None:
     say.print(f"{display_url(settings.database_url)} is at the newest migration.")
 
 
-simulation.register(app)
+simulation_commands.register(app)

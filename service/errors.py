@@ -4,15 +4,18 @@ BestArmError
 ├── NotFound
 │   ├── ExperimentNotFound
 │   ├── ArmNotFound
-│   └── AssignmentNotFound
+│   ├── AssignmentNotFound
+│   └── ObservationNotFound
 ├── Conflict
 │   ├── ExperimentExists
 │   ├── ArmExists
+│   ├── VersionConflict
 │   ├── IllegalTransition
 │   ├── ExperimentNotRunning
 │   ├── LastActiveArm
 │   ├── ArmConcluded
 │   ├── NoRecommendation
+│   ├── TooManyArms
 │   └── RewardConflict
 ├── Invalid
 │   ├── InvalidValue
@@ -25,9 +28,22 @@ BestArmError
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class BestArmError(Exception):
     """Anything the service itself refuses or cannot do; the message is meant for the caller."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As it stands, because it travels between processes, and what makes an error is not always its message."""
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(kind: type[BestArmError], arguments: tuple[Any, ...], attributes: dict[str, Any]) -> BestArmError:
+    error = kind.__new__(kind)
+    error.args = arguments
+    error.__dict__.update(attributes)
+    return error
 
 
 class NotFound(BestArmError):  # noqa: N818 - the caller's mistakes read as conditions, not as failures
@@ -55,6 +71,13 @@ class AssignmentNotFound(NotFound):
         super().__init__(f"Experiment {experiment!r} has no assignment {assignment!r}.")
 
 
+class ObservationNotFound(NotFound):
+    """The experiment has no observation with this id."""
+
+    def __init__(self, experiment: str, observation: str) -> None:
+        super().__init__(f"Experiment {experiment!r} has no observation {observation!r}.")
+
+
 class Conflict(BestArmError):  # noqa: N818 - see NotFound
     """The request is fine, the present state does not allow it."""
 
@@ -71,6 +94,10 @@ class ArmExists(Conflict):
 
     def __init__(self, experiment: str, arm: str) -> None:
         super().__init__(f"Experiment {experiment!r} already has an arm {arm!r}.")
+
+
+class VersionConflict(Conflict):
+    """Somebody changed it since the caller looked."""
 
 
 class IllegalTransition(Conflict):
@@ -91,6 +118,10 @@ class ArmConcluded(Conflict):
 
 class NoRecommendation(Conflict):
     """There is no reward yet to recommend an arm by."""
+
+
+class TooManyArms(Conflict):
+    """The experiment has more arms than this can be done for."""
 
 
 class RewardConflict(Conflict):

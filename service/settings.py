@@ -21,4 +21,14 @@ class Settings(BaseSettings):
         description="Requests that may wait for their transaction in one worker; beyond it the answer is 503.",
     )
     sweep_seconds: float = Field(1.0, gt=0, le=5, description="How often each worker looks for expired draws.")
+    allowed_hosts: str = Field(
+        "",
+        pattern=r"^$|^ *(\*\.)?[A-Za-z0-9._:\[\]-]+( *, *(\*\.)?[A-Za-z0-9._:\[\]-]+)* *$",
+        description="Names to answer to besides loopback's, separated by commas; `*.example.com` is any below it.",
+    )
+    keep_alive_seconds: float = Field(75.0, gt=0, description="How long an idle connection is kept.")
+    head_seconds: float = Field(10.0, gt=0, description="How long the head of a request may take to arrive.")
+    body_seconds: float = Field(60.0, gt=0, description="How long a body may take to arrive, and an unread answer to be read on.")
+    head_bytes: int = Field(32 * 1024, ge=1024, le=256 * 1024, description="How large the head of a request may be.")
+    connection_limit: int = Field(8192, ge=1, description="Connections that one worker has at a time.")
     log_level: str = Field("info", pattern="^(debug|info|warning|error)$", description="How much is logged.")

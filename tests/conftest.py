@@ -2,46 +2,48 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import httpx
 import pytest
 
-from service.storage.database import Database
-from service.storage.migrating import migrate
-from tests.support.postgres import Postgres
-from tests.support.rows import Rows
-from tests.support.server import Server
-from tests.support.wire import Wire, arms
+from testing.databases import NewDatabase, migrate_now
+from testing.json_client import JsonClient, arms
+from testing.postgres import Postgres
+from testing.rows import Rows
+from testing.server import Server
+from testing.workers import Workers
 
-NewDatabase: TypeAlias = Callable[[], str]
+pytest_plugins = ["testing.tiers", "pytester"]
+
+Engine: TypeAlias = Literal["sqlite", "postgresql"]
 _numbers = count(1)
 
 
-def migrate_now(url: str) -> None:
-    """Bring a database to the newest schema, in an event loop of its own."""
-
-    async def run() -> None:
-        database = Database(url)
-        await migrate(database)
-        await database.close()
-
-    asyncio.run(run())
+@pytest.fixture(scope="session", params=["sqlite", "postgresql"])
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """The database's engine; every test that uses one runs on both."""
+    chosen: Engine = request.param
+    return chosen
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
     """A PostgreSQL for the whole run, with a migrated database to copy from."""
-    cluster = Postgres()
-    cluster.sql("CREATE DATABASE template_bestarm")
-    migrate_now(cluster.url("template_bestarm"))
-    yield cluster
-    cluster.close()
+    with Postgres() as cluster:
+        cluster.sql("CREATE DATABASE template_bestarm")
+        migrate_now(cluster.url("template_bestarm"))
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def postgresql_databases(postgres: Postgres) -> NewDatabase:
+    """Makes databases of the PostgreSQL."""
+    return lambda: postgres.copy_of("template_bestarm", f"test_{next(_numbers)}")
 
 
 @pytest.fixture(scope="session")
@@ -52,26 +54,23 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="session", params=["sqlite", "postgresql"])
-def new_database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> NewDatabase:
-    """Makes empty, migrated databases; every test that uses it runs on both engines."""
-    if request.param == "sqlite":
-        template: Path = request.getfixturevalue("sqlite_template")
+@pytest.fixture(scope="session")
+def sqlite_databases(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> NewDatabase:
+    """Makes SQLite files."""
 
-        def new_file() -> str:
-            copied = tmp_path_factory.mktemp("sqlite") / "bestarm.db"
-            shutil.copy(template, copied)
-            return f"sqlite:///{copied}"
+    def new_file() -> str:
+        copied = tmp_path_factory.mktemp("sqlite") / "bestarm.db"
+        shutil.copy(sqlite_template, copied)
+        return f"sqlite:///{copied}"
 
-        return new_file
-    cluster: Postgres = request.getfixturevalue("postgres")
+    return new_file
 
-    def new_in_cluster() -> str:
-        name = f"test_{next(_numbers)}"
-        cluster.sql(f"CREATE DATABASE {name} TEMPLATE template_bestarm")
-        return cluster.url(name)
 
-    return new_in_cluster
+@pytest.fixture(scope="session")
+def new_database(request: pytest.FixtureRequest, engine: Engine) -> NewDatabase:
+    """Makes empty, migrated databases of the engine."""
+    made: NewDatabase = request.getfixturevalue(f"{engine}_databases")
+    return made
 
 
 @pytest.fixture
@@ -80,13 +79,31 @@ def database_url(new_database: NewDatabase) -> str:
     return new_database()
 
 
-@pytest.fixture(scope="session")
-def server(new_database: NewDatabase) -> Iterator[Server]:
-    """A running service that tests share; they keep apart by the keys of their experiments."""
-    with Server(new_database()) as running:
+def _serve(database_url: str) -> Iterator[Server]:
+    """A service that must not have met anything unexpected when it ends."""
+    with Server(database_url, measured=True) as running:
         yield running
         logged = running.log.read_text()
     assert "Traceback" not in logged, logged
+
+
+@pytest.fixture(scope="session")
+def sqlite_server(sqlite_databases: NewDatabase) -> Iterator[Server]:
+    """The shared service on SQLite; it stays while tests of the other engine take their turn."""
+    yield from _serve(sqlite_databases())
+
+
+@pytest.fixture(scope="session")
+def postgresql_server(postgresql_databases: NewDatabase) -> Iterator[Server]:
+    """The shared service on PostgreSQL."""
+    yield from _serve(postgresql_databases())
+
+
+@pytest.fixture(scope="session")
+def server(request: pytest.FixtureRequest, engine: Engine) -> Server:
+    """A running service that tests share; they keep apart by the keys of their experiments."""
+    running: Server = request.getfixturevalue(f"{engine}_server")
+    return running
 
 
 @pytest.fixture(scope="session")
@@ -97,9 +114,9 @@ def api(server: Server) -> Iterator[httpx.Client]:
 
 
 @pytest.fixture(scope="session")
-def wire(server: Server) -> Iterator[Wire]:
+def wire(server: Server) -> Iterator[JsonClient]:
     """A fast JSON client of the shared service."""
-    with Wire(server.url) as connection:
+    with JsonClient(server.url) as connection:
         yield connection
 
 
@@ -111,7 +128,7 @@ def rows(server: Server) -> Iterator[Rows]:
 
 
 @pytest.fixture
-def experiment(wire: Wire, key: str) -> str:
+def experiment(wire: JsonClient, key: str) -> str:
     """The key of a running experiment with two arms."""
     wire.create(key, arms=arms(2))
     return key
@@ -121,3 +138,11 @@ def experiment(wire: Wire, key: str) -> str:
 def key() -> str:
     """A key that no other test uses."""
     return f"test-{next(_numbers)}"
+
+
+@pytest.fixture
+def workers(database_url: str) -> Iterator[Workers]:
+    """Two workers in this process, on a database of their own."""
+    running = Workers(database_url)
+    yield running
+    running.close()

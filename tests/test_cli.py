@@ -13,10 +13,12 @@ import httpx
 import pytest
 
 from service import __version__
-from tests.support.postgres import Postgres
-from tests.support.rows import Rows
-from tests.support.server import Server, free_port
-from tests.support.wire import Wire, arms
+from testing.json_client import JsonClient, arms
+from testing.postgres import Postgres
+from testing.rows import Rows
+from testing.server import Server, free_port
+
+pytestmark = pytest.mark.process
 
 
 def bestarm(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -90,7 +92,7 @@ def test_a_database_that_cannot_be_used_is_named(url: str) -> None:
 
 def test_an_embedded_database_is_migrated_by_serve(tmp_path: Path) -> None:
     """A file that does not exist yet, in a folder that does not either, is made and brought to the newest schema."""
-    with Server(f"sqlite:///{tmp_path}/new/folder/bestarm.db") as server, Wire(server.url) as wire:
+    with Server(f"sqlite:///{tmp_path}/new/folder/bestarm.db") as server, JsonClient(server.url) as wire:
         wire.create("first", arms=arms(2))
         assert wire.ask("first")["draw"] == 1
 
@@ -149,7 +151,7 @@ def check_kept(traffic: Traffic, database_url: str) -> None:
 def traffic_of(database_url: str, key: str) -> Iterator[tuple[Server, Traffic]]:
     """A service with two workers under traffic."""
     with Server(database_url, workers=2) as server:
-        with Wire(server.url) as wire:
+        with JsonClient(server.url) as wire:
             wire.create(key, arms=arms(3))
         traffic = Traffic(server.url, key, clients=8)
         assert traffic.flowing.wait(60)
@@ -170,7 +172,7 @@ def test_a_kill_loses_no_acknowledged_answer(traffic_of: tuple[Server, Traffic],
     server.kill()
     traffic.join()
     check_kept(traffic, database_url)
-    with Server(database_url) as again, Wire(again.url) as wire, Rows(database_url) as rows:
+    with Server(database_url) as again, JsonClient(again.url) as wire, Rows(database_url) as rows:
         last = len(rows.assignments_of(traffic.key))
         assert wire.ask(traffic.key)["draw"] == last + 1
         first = min(traffic.told)

@@ -5,35 +5,19 @@ These are the commands of the Dockerfile and of the compose file, in their order
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
-from tests.support.postgres import Postgres
-from tests.support.server import Server
+from testing.installation import KEEP_BYTECODE, build, install, run
+from testing.postgres import Postgres
+from testing.server import Server
 
-_ROOT = Path(__file__).parents[1]
-_UV = Path(sys.executable).parent / "uv"
-# Compiled once and kept: this environment is started many times, and so it would be in production.
-_KEEP_BYTECODE = ""
+pytestmark = pytest.mark.process
 # Every character that means something in a URL, in a shell or in SQL.
 _PASSWORD = "p@ss:w/rd?#%20&=+ $'\"\\"  # noqa: S105 - of a database that lives for a minute
-
-
-def _run(*command: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH" and not name.startswith("BESTARM_")}
-    return subprocess.run(
-        command,
-        cwd=cwd,
-        env=clean | {"PYTHONDONTWRITEBYTECODE": _KEEP_BYTECODE} | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 @pytest.fixture(scope="module")
@@ -45,19 +29,7 @@ def away(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def bestarm(away: Path) -> Path:
     """The installed command."""
-    python = away / "venv/bin/python"
-    install = (_UV, "pip", "install", "--quiet", "--python", python)
-    for command in (
-        (_UV, "build", "--quiet", "--wheel", "--out-dir", away / "dist", _ROOT),
-        (_UV, "venv", "--quiet", "--python", sys.executable, away / "venv"),
-        (*install, "--require-hashes", "-r", _ROOT / "requirements/service.txt"),
-    ):
-        done = _run(*command, cwd=away)
-        assert done.returncode == 0, done.stderr
-    (wheel,) = (away / "dist").glob("*.whl")
-    done = _run(*install, "--no-deps", wheel, cwd=away)
-    assert done.returncode == 0, done.stderr
-    return away / "venv/bin/bestarm"
+    return install(build(away / "dist", only_wheel=True), away / "venv")
 
 
 @pytest.fixture(scope="module")
@@ -84,9 +56,18 @@ def _walk(serving: Server) -> None:
             assert client.get(page).status_code == 200, page
 
 
+@pytest.mark.usefixtures("bestarm")
+def test_the_wheel_holds_the_service_alone(away: Path) -> None:
+    """With its migrations and the simulator's instances; the paper's studies stay in the repository."""
+    (wheel,) = (away / "dist").glob("*.whl")
+    names = ZipFile(wheel).namelist()
+    assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"service"}
+    assert {"service/migrations/env.py", "service/simulation/data/instances.json"} <= set(names)
+
+
 def test_it_runs_on_an_embedded_database_by_itself(bestarm: Path, away: Path) -> None:
     """The migrations are in the wheel: `serve` makes its own database."""
-    with Server("sqlite:///own.db", program=[bestarm], cwd=away, PYTHONDONTWRITEBYTECODE=_KEEP_BYTECODE) as serving:
+    with Server("sqlite:///own.db", program=[bestarm], cwd=away, PYTHONDONTWRITEBYTECODE=KEEP_BYTECODE) as serving:
         _walk(serving)
         assert serving.stop() in (0, -signal.SIGTERM)  # asked to stop, it stops, and says by what
     assert (away / "own.db").exists()
@@ -95,18 +76,18 @@ def test_it_runs_on_an_embedded_database_by_itself(bestarm: Path, away: Path) ->
 def test_it_runs_on_a_postgresql_as_compose_runs_it(bestarm: Path, away: Path, guarded: str) -> None:
     """No start before the migration; `migrate`; then several workers; the password comes from PGPASSWORD alone."""
     settings = {"BESTARM_DATABASE_URL": guarded, "PGPASSWORD": _PASSWORD}
-    wrong = _run(bestarm, "migrate", cwd=away, BESTARM_DATABASE_URL=guarded, PGPASSWORD="guess")
+    wrong = run(bestarm, "migrate", cwd=away, BESTARM_DATABASE_URL=guarded, PGPASSWORD="guess")
     assert wrong.returncode == 1
     assert "Cannot migrate" in wrong.stderr
     assert "password authentication failed" in " ".join(wrong.stderr.split())
     assert "Traceback" not in wrong.stderr
-    early = _run(bestarm, "serve", "--port", "0", cwd=away, **settings)
+    early = run(bestarm, "serve", "--port", "0", cwd=away, **settings)
     assert early.returncode == 1
     assert "bestarm migrate" in " ".join(early.stderr.split())
-    assert _run(bestarm, "migrate", cwd=away, **settings).returncode == 0
+    assert run(bestarm, "migrate", cwd=away, **settings).returncode == 0
     with Server(
-        guarded, workers=2, program=[bestarm], cwd=away, PGPASSWORD=_PASSWORD, PYTHONDONTWRITEBYTECODE=_KEEP_BYTECODE
+        guarded, workers=2, program=[bestarm], cwd=away, PGPASSWORD=_PASSWORD, PYTHONDONTWRITEBYTECODE=KEEP_BYTECODE
     ) as serving:
         _walk(serving)
-    replayed = _run(bestarm, "replay", "packed", cwd=away, **settings)
+    replayed = run(bestarm, "replay", "packed", cwd=away, **settings)
     assert (replayed.returncode, replayed.stdout) == (0, "packed: 3 events replayed, no difference.\n")

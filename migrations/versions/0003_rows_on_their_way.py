@@ -1,8 +1,8 @@
 """Types for rows on their way to PostgreSQL, and room for their changes.
 
-A group's rows travel as one array per table (service/storage/groups.py). A table has such a type by itself, but it changes
-with the table: a release that still runs while the next one adds a column could write no more. So the rows have types of their
-own. A migration that adds a column makes a new type, and leaves the old one to the release before it.
+A group's rows travel as one array per table (service/storage/groups/statements.py). A table has such a type by itself, but it
+changes with the table: a release that still runs while the next one adds a column could write no more. So the rows have types of
+their own. A migration that adds a column makes a new type, and leaves the old one to the release before it.
 
 And room for what becomes of an assignment: most are changed once, by their reward. With half of each page kept free the changed
 row stays where it is and no index has to hear of it: after 50,000 asks and tells the table had 14 MB instead of 13, its indexes

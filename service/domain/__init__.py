@@ -1,19 +1,9 @@
 """The words of the service, frozen: experiments and arms, assignments, the statistics and the history they leave."""
 
 from service.domain.assignment import Assignment, AssignmentState, AssignmentStatus, draw_behind, parse_assignment_id
-from service.domain.journal import (
-    AUDITED,
-    Batch,
-    Changes,
-    Event,
-    EventKind,
-    ObservationRecord,
-    Snapshot,
-    StoredReply,
-    event_of_draw,
-)
-from service.domain.settings import (
-    LARGEST_REWARD,
+from service.domain.changes import Batch, Changes, ObservationRecord, Snapshot, StoredReply, TakenStep
+from service.domain.events import AUDITED, TRAITS, UNAUDITED, Event, EventKind, event_of_draw
+from service.domain.experiment import (
     MOVES,
     TAKES_REWARDS,
     Arm,
@@ -29,14 +19,28 @@ from service.domain.settings import (
     PolicySpec,
     RewardKind,
     RewardSpec,
+    Ties,
 )
 from service.domain.statistics import ArmRecord, ArmStatistics, Progress
+from service.domain.transitions import (
+    PENDING,
+    STEPS,
+    IllegalStep,
+    StepKind,
+    after_step,
+    state_when_drawn,
+    step_of_tell,
+    step_when_due,
+)
 
 __all__ = [
     "AUDITED",
-    "LARGEST_REWARD",
     "MOVES",
+    "PENDING",
+    "STEPS",
     "TAKES_REWARDS",
+    "TRAITS",
+    "UNAUDITED",
     "Arm",
     "ArmRecord",
     "ArmStatistics",
@@ -53,6 +57,7 @@ __all__ = [
     "ExperimentStatus",
     "Expiry",
     "Goal",
+    "IllegalStep",
     "Json",
     "Move",
     "ObservationRecord",
@@ -62,8 +67,15 @@ __all__ = [
     "RewardKind",
     "RewardSpec",
     "Snapshot",
+    "StepKind",
     "StoredReply",
+    "TakenStep",
+    "Ties",
+    "after_step",
     "draw_behind",
     "event_of_draw",
     "parse_assignment_id",
+    "state_when_drawn",
+    "step_of_tell",
+    "step_when_due",
 ]

@@ -1,11 +1,4 @@
-"""One draw and what became of it.
-
-pending ──reward──> rewarded ──correction──> rewarded
-│                   ▲  │
-expiry              reward └──void──> voided ──correction──> rewarded
-▼                   │
-expired ───────────────┘          (void works on any status)
-"""
+"""One draw and what became of it. What may happen to it is in service/domain/transitions.py."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from service.domain.assignment import AssignmentState
-from service.domain.settings import Arm, Experiment
+from service.domain.experiment import Arm, Experiment
 from service.exact import NO_REWARDS, Moments
 
 if TYPE_CHECKING:
@@ -50,18 +50,23 @@ class ArmStatistics(msgspec.Struct, frozen=True, gc=False):
         """What the policy's means rest on: rewards, and silence as far as a numeric expiry speaks for it."""
         return self.observed + self.imputed if self.imputed.count else self.observed
 
-    def shown_mean(self) -> float | None:
-        """The mean that people see: none before the first reward or expiry, though the policy may know imputed ones."""
-        return self.known.mean() if self.observed.count else None
+    def known_mean(self) -> float | None:
+        """The mean of `known`, without making it where the sums are whole numbers."""
+        observed, imputed = self.observed, self.imputed
+        if not imputed.count:
+            return observed.mean()
+        if observed.total.shift or imputed.total.shift:
+            return self.known.mean()
+        return (observed.total.numerator + imputed.total.numerator) / (observed.count + imputed.count)
 
-    def moving(
+    def with_step(
         self, before: AssignmentState, after: AssignmentState, expiry_reward: float | None, *, in_epoch: bool
     ) -> ArmStatistics:
         """These statistics after an assignment went from one state to another."""
-        left = self.counting(before, expiry_reward, in_epoch=in_epoch, times=-1)
-        return left.counting(after, expiry_reward, in_epoch=in_epoch)
+        left = self.with_state(before, expiry_reward, in_epoch=in_epoch, times=-1)
+        return left.with_state(after, expiry_reward, in_epoch=in_epoch)
 
-    def told(self, rewards: Sequence[float]) -> ArmStatistics:
+    def with_rewards(self, rewards: Sequence[float]) -> ArmStatistics:
         """The same, at once, for pending draws without a numeric expiry that got these rewards: by far the most frequent move."""
         observed = self.observed.with_rewards(rewards)
         matured = observed if self.matured is self.observed else self.matured.with_rewards(rewards)
@@ -72,11 +77,15 @@ class ArmStatistics(msgspec.Struct, frozen=True, gc=False):
             earlier = self.matured.with_rewards(rewards[: power - self.matured.count])
         return replace(self, pending=self.pending - len(rewards), observed=observed, matured=matured, earlier=earlier)
 
-    def drawn(self, times: int) -> ArmStatistics:
+    def with_draws(self, times: int) -> ArmStatistics:
         """These statistics after so many draws that count as nothing yet: no mean moves."""
         return replace(self, pending=self.pending + times, epoch_draws=self.epoch_draws + times)
 
-    def counting(self, state: AssignmentState, expiry_reward: float | None, *, in_epoch: bool, times: int = 1) -> ArmStatistics:
+    def with_imputed_draw(self, reward: float) -> ArmStatistics:
+        """These statistics after a draw that counts as this reward for the time being."""
+        return replace(self, pending=self.pending + 1, epoch_draws=self.epoch_draws + 1, imputed=self.imputed.with_reward(reward))
+
+    def with_state(self, state: AssignmentState, expiry_reward: float | None, *, in_epoch: bool, times: int = 1) -> ArmStatistics:
         """These statistics with an assignment in this state added (times = 1) or taken away (times = -1)."""
         if state.status == "voided":
             return self
@@ -131,7 +140,7 @@ class Progress(msgspec.Struct, frozen=True, gc=False):
     observed: bool = False
     """Some reward came without an ask."""
     snapshot_at: int = 0
-    """Sequence number of the last snapshot (service/domain/journal.py)."""
+    """Sequence number of the last snapshot (service/domain/changes.py)."""
     snapshot_stride: int = 16
     uncounted: tuple[int, ...] = ()
     """The arms of the last draws, as far as their own rows do not count them yet (docs/decisions/0007)."""
@@ -141,4 +150,4 @@ class Progress(msgspec.Struct, frozen=True, gc=False):
         if not self.uncounted:
             return list(stored)
         times = Counter(self.uncounted)
-        return [replace(one, statistics=one.statistics.drawn(times[one.arm.position])) for one in stored]
+        return [replace(one, statistics=one.statistics.with_draws(times[one.arm.position])) for one in stored]

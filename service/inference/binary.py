@@ -41,12 +41,6 @@ def log_evidence(samples: Samples, candidates: Floats) -> Floats:
     return log_average_likelihood(samples) - log_likelihood
 
 
-def log_pair_evidence(high: Samples, low: Samples) -> Floats:
-    """The least log M_high(p) + log M_low(p) over p: attained at the pooled share of successes."""
-    pooled = (successes(high) + successes(low)) / np.maximum(high.counts + low.counts, 1.0)
-    return log_evidence(high, pooled) + log_evidence(low, pooled)
-
-
 def bounds(samples: Samples, levels: Floats) -> tuple[Floats, Floats]:
     """All p with M_n(p) < 1/level, as (lower, upper). The upper bound is the lower one of the failures, mirrored.
 

@@ -51,10 +51,14 @@ _ENOUGH = 700.0
 _ARMS_AT_ONCE = 1024
 
 
+def width_of(reward: RewardSpec) -> float:
+    """The range of the rewards."""
+    return (1.0 if reward.maximum is None else float(reward.maximum)) - float(reward.minimum or 0.0)
+
+
 def to_unit(reward: RewardSpec, samples: Samples) -> tuple[Samples, float, float]:
     """The samples scaled to [0, 1], with the minimum and the range that undo it."""
-    low, high = float(reward.minimum or 0.0), 1.0 if reward.maximum is None else float(reward.maximum)
-    width = high - low
+    low, width = float(reward.minimum or 0.0), width_of(reward)
     return (
         Samples(samples.counts, np.clip((samples.means - low) / width, 0.0, 1.0), samples.squares / width / width),
         low,
@@ -77,23 +81,29 @@ def bets_for(samples: Samples, candidates: Floats) -> Floats:
     return np.stack([BETS[first + place] for place in range(_WINDOW)])
 
 
-def log_wealth(samples: Samples, bets: Floats, candidates: Floats) -> Floats:
-    """Log of the average W_k(m) over all bets, only the given ones (first axis) added up: evidence for a mean above m."""
+def log_bet_wealth(samples: Samples, bets: Floats, candidates: Floats) -> Floats:
+    """Log W_k(m) of each bet (first axis); -infinity where a bet stakes more than there is, and cut at 700."""
     excess = samples.means - candidates
     variation = samples.squares + samples.counts * excess * excess + _TINY
     stakes = bets * candidates
     stakes += _LEAST_STAKE
     np.minimum(stakes, 1.0, out=stakes)
     with np.errstate(divide="ignore", over="ignore"):
-        exponents = np.log1p(-stakes)  # -infinity where the stake is too high: no wealth is left
+        exponents: Floats = np.log1p(-stakes)  # -infinity where the stake is too high: no wealth is left
         exponents += stakes
         exponents /= stakes * stakes  # now -f
         exponents *= bets * variation
         exponents += samples.counts * excess
         exponents *= bets
         np.minimum(exponents, _ENOUGH, out=exponents)
-        np.maximum(exponents, -_ENOUGH, out=exponents)
-        log_average: Floats = np.log(np.exp(exponents, out=exponents).sum(axis=0)) - _LOG_BETS
+    return exponents
+
+
+def log_wealth(samples: Samples, bets: Floats, candidates: Floats) -> Floats:
+    """Log of the average W_k(m) over all bets, only the given ones (first axis) added up: evidence for a mean above m."""
+    exponents = log_bet_wealth(samples, bets, candidates)
+    np.maximum(exponents, -_ENOUGH, out=exponents)
+    log_average: Floats = np.log(np.exp(exponents, out=exponents).sum(axis=0)) - _LOG_BETS
     return log_average
 
 

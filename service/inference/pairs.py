@@ -1,65 +1,85 @@
 """Is one mean above another: pairwise evidence from two independent samples, many pairs at once.
 
-Let E_h(m) and E_l(m) be the evidence of the two samples against "my mean is m". Under the null hypothesis mu_h <= mu_l,
-
-    P( E_h(mu_h) E_l(mu_l) >= z at some time )
-
-is at most a(z), and the pair of true means lies in {m_h <= m_l}. So the null is rejected when even the least product over
-m_h <= m_l is at least z; the evidence falls towards each sample's own mean, so the least product lies at a common m between
-the two means (universal inference: Wasserman, Ramdas, Balakrishnan 2020).
-
-- Binary and bounded rewards: the evidence is a (super)martingale whatever the policy does, hence so is the product: a(z) =
-  1/z (Ville). Bounded rewards use the one-sided wealth on either side.
-- Real rewards: the t-mixture is a martingale only in what the ratios reveal, which a policy does not keep to. But the
-  largest values that the two processes ever attain are independent, and each exceeds x with probability at most 1/x, so
-  (Fisher's combination) a(z) = (1 + log z)/z.
+- Binary and bounded rewards: `binary_pairs` and `bounded_pairs`, a supermartingale E(m) for every pair of means with mean_high
+  <= m <= mean_low, whatever the policy does. Under the null hypothesis mean_high <= mean_low there is such an m, so the least
+  of E over all m reaches 1/a with probability at most a (Ville; universal inference: Wasserman, Ramdas, Balakrishnan 2020).
+  With a margin d the hypothesis is mean_high + d <= mean_low, and the same m + d stands for the low arm.
+- Real rewards: let T_h(m) and T_l(m) be the t-mixtures of the two samples. They are martingales only in what the ratios
+  reveal, which a policy does not keep to. But the largest values that the two processes ever attain are independent, and
+  each exceeds x with probability at most 1/x, so (Fisher's combination) P( T_h(mean_h) T_l(mean_l) >= z at some time ) is at
+  most (1 + log z)/z, and the null is rejected when even the least product over m_h <= m_l is at least z. The evidence falls
+  towards each sample's own mean, so the least product lies at a common m between the two means.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import lambertw
 
-from service.inference import binary, bounded, real
+from service.inference import binary_pairs, bounded, bounded_pairs, real
+from service.inference.cells import least_over_means
 from service.inference.samples import Bools, Floats, Ints, Samples
 
 if TYPE_CHECKING:
     from service.domain import RewardSpec
 
-# Log evidence of the pairs `rows` against several candidate means each.
-EvidenceAt: TypeAlias = Callable[[Ints, Floats], Floats]
-
-# Each round divides an open cell in six.
-_DIVISION = np.arange(7) / 6.0
-_ROUNDS = 8
+# Few enough for the processor's cache.
+_PAIRS_AT_ONCE = 1024
+_ALMOST = float(np.nextafter(1.0, 0.0))
 # Keep quotients and squares finite.
 _SMALLEST, _LARGEST = 1e-150, 1e100
 
 
 def exceeds(reward: RewardSpec, high: Samples, low: Samples, levels: Floats) -> Bools:
     """For each pair: is it shown, at this level, that the mean of `high` is above the mean of `low`?"""
-    goals = -np.log(levels)
     shown: Bools = (high.counts > 0) & (low.counts > 0) & (high.means > low.means)
-    if reward.kind != "binary":
-        shown &= evidence_ceiling(high, low) >= goals
     rows = np.flatnonzero(shown)
-    if len(rows) == 0:
-        return shown
-    high, low, goals = high.pick(rows), low.pick(rows), goals[rows]
-    if reward.kind == "binary":
-        shown[rows] = binary.log_pair_evidence(high, low) >= goals
-    elif reward.kind == "bounded":
-        shown[rows] = _bounded_exceeds(bounded.to_unit(reward, high)[0], bounded.to_unit(reward, low)[0], goals)
-    else:
-        shown[rows] = _real_exceeds(high, low, independent_product_goal(goals))
+    shown[rows] = _ceiling(reward, high.pick(rows), low.pick(rows)) >= -np.log(levels[rows])
+    rows = np.flatnonzero(shown)
+    shown[rows] = evidence(reward, high.pick(rows), low.pick(rows), levels[rows]) >= 1.0
     return shown
 
 
+def evidence(reward: RewardSpec, high: Samples, low: Samples, levels: Floats, margin: float = 0.0) -> Floats:
+    """For each pair the log evidence for "the mean of `high`, with the margin, is above that of `low`".
+
+    As a part of what this level asks for, from 0 to 1; 1 if and only if it is shown. The margin is below the range of the
+    rewards.
+    """
+    parts = np.zeros(len(levels))
+    possible = np.flatnonzero((high.counts > 0) & (low.counts > 0) & (high.means + margin > low.means))
+    for start in range(0, len(possible), _PAIRS_AT_ONCE):
+        rows = possible[start : start + _PAIRS_AT_ONCE]
+        goals = -np.log(levels[rows])
+        if reward.kind == "real":
+            goals = independent_product_goal(goals)
+        least = _least_log_evidence(reward, high.pick(rows), low.pick(rows), goals, margin)
+        parts[rows] = np.where(least >= goals, 1.0, np.clip(least / goals, 0.0, _ALMOST))
+    return parts
+
+
+def _least_log_evidence(reward: RewardSpec, high: Samples, low: Samples, goals: Floats, margin: float) -> Floats:
+    """Of each pair, over all common means; the goal or more only where that is certain."""
+    if reward.kind == "binary":
+        return binary_pairs.least_log_evidence(high, low, goals, margin)
+    if reward.kind == "bounded":
+        high, low = bounded.to_unit(reward, high)[0], bounded.to_unit(reward, low)[0]
+        margin /= bounded.width_of(reward)
+        return bounded_pairs.least_log_evidence(high, low, _between(high, low.shifted(-margin)), goals, margin)
+    return _real_least(high, low.shifted(-margin), goals)
+
+
+def _ceiling(reward: RewardSpec, high: Samples, low: Samples) -> Floats:
+    """What the least log evidence cannot exceed, at little cost: most pairs need no closer look."""
+    if reward.kind == "binary":
+        return binary_pairs.log_evidence_ceiling(high, low)
+    return evidence_ceiling(high, low)
+
+
 def evidence_ceiling(high: Samples, low: Samples) -> Floats:
-    """What the least sum of log evidence cannot exceed: gap^2 / (2 (Q_h/n_h^2 + Q_l/n_l^2)). Most pairs need no closer look.
+    """For bounded and real rewards: gap^2 / (2 (Q_h/n_h^2 + Q_l/n_l^2)).
 
     For both kinds the log evidence of a sample at distance D is at most n^2 D^2 / (2 Q); add the two up at their `_between`.
     """
@@ -74,33 +94,37 @@ def independent_product_goal(goals: Floats) -> Floats:
     return goal
 
 
-def _real_exceeds(high: Samples, low: Samples, goals: Floats) -> Bools:
+def _real_least(high: Samples, low: Samples, goals: Floats) -> Floats:
+    """Of the product of the two t-mixtures.
+
+    At any mean one of the two is at least as far away as at the middle, and the other at worst at its own mean: that settles
+    most of the rivals that are far behind.
+    """
+    middle = _between(high, low)
+    least: Floats = np.minimum(
+        real.log_evidence(high, middle) + real.log_evidence(low, low.means),
+        real.log_evidence(low, middle) + real.log_evidence(high, high.means),
+    )
+    rows = np.flatnonzero(least < goals)
+    if len(rows):
+        least[rows] = _real_least_by_cells(high.pick(rows), low.pick(rows), middle[rows], goals[rows])
+    return least
+
+
+def _real_least_by_cells(high: Samples, low: Samples, middle: Floats, goals: Floats) -> Floats:
     def falling(rows: Ints, candidates: Floats) -> Floats:
         return real.log_evidence(high.pick((rows, None)), candidates)
 
     def rising(rows: Ints, candidates: Floats) -> Floats:
         return real.log_evidence(low.pick((rows, None)), candidates)
 
-    return least_sum_attains(falling, rising, left=low.means, right=high.means, middle=_between(high, low), goals=goals)
+    def product(_: Ints, above: Floats, below: Floats) -> Floats:
+        return above + below
 
-
-def _bounded_exceeds(high: Samples, low: Samples, goals: Floats) -> Bools:
-    """`low` is read from the upper end, where "its mean is below m" is "its mirrored mean is above 1 - m".
-
-    Bets that are best at the middle; but no higher than needed for the goal alone, so as not to lose much near the own mean.
-    """
-    middle = _between(high, low)
-    low = bounded.mirrored(low)
-    high_bets = bounded.bets_for(high, np.maximum(middle, bounded.likely_lower_bounds(high, goals)))
-    low_bets = bounded.bets_for(low, np.maximum(1.0 - middle, bounded.likely_lower_bounds(low, goals)))
-
-    def falling(rows: Ints, candidates: Floats) -> Floats:
-        return bounded.log_wealth(high.pick((rows, None)), high_bets[:, rows, None], candidates)
-
-    def rising(rows: Ints, candidates: Floats) -> Floats:
-        return bounded.log_wealth(low.pick((rows, None)), low_bets[:, rows, None], 1.0 - candidates)
-
-    return least_sum_attains(falling, rising, left=1.0 - low.means, right=high.means, middle=middle, goals=goals)
+    left, right = low.means, high.means
+    # With few rewards the evidence of a sample hardly grows with the distance, and the product is least at an end.
+    tried = np.stack([left, 0.5 * (left + middle), middle, 0.5 * (middle + right), right], axis=1)
+    return least_over_means(falling, rising, product, left=left, right=right, tried=tried, goals=goals)
 
 
 def _between(high: Samples, low: Samples) -> Floats:
@@ -108,27 +132,3 @@ def _between(high: Samples, low: Samples) -> Floats:
     high_spread, low_spread = (np.sqrt(each.squares) / each.counts + _SMALLEST for each in (high, low))
     weight = 1.0 / (1.0 + np.minimum(high_spread / low_spread, _LARGEST) ** 2)
     return low.means + (high.means - low.means) * weight
-
-
-def least_sum_attains(
-    falling: EvidenceAt, rising: EvidenceAt, *, left: Floats, right: Floats, middle: Floats, goals: Floats
-) -> Bools:
-    """Is falling(m) + rising(m) >= goal for all m from left to right? "Yes" is certain, "no" may be a close call.
-
-    One point below the goal settles "no"; `middle` is tried first. On a cell [s, t] the sum is at least falling(t) + rising(s),
-    which may settle "yes" for the cell; cells that are still open are divided again.
-    """
-    attains: Bools = np.ones(len(goals), np.bool_)
-    rows, edges = np.arange(len(goals)), np.stack([left, middle, right], axis=1)
-    for _ in range(_ROUNDS):
-        down, up, goal = falling(rows, edges), rising(rows, edges), goals[rows, None]
-        attains[rows[np.any(down + up < goal, axis=1)]] = False
-        unsettled = (down[:, 1:] + up[:, :-1] < goal) & attains[rows, None]
-        pair, cell = np.nonzero(unsettled)
-        if len(pair) == 0:
-            return attains
-        rows, start, end = rows[pair], edges[pair, cell], edges[pair, cell + 1]
-        edges = start[:, None] + (end - start)[:, None] * _DIVISION
-        edges[:, -1] = end
-    attains[rows] = False
-    return attains

@@ -33,3 +33,7 @@ class Samples(NamedTuple):
     def pick(self, index: Any) -> Samples:  # noqa: ANN401 - whatever numpy takes as an index
         """The same statistics of a selection of the arms; `[..., None]` makes room for several candidate means."""
         return Samples(self.counts[index], self.means[index], self.squares[index])
+
+    def shifted(self, by: float) -> Samples:
+        """The statistics of the same rewards with a constant added to each."""
+        return Samples(self.counts, self.means + by, self.squares)

@@ -27,6 +27,13 @@ class Facts:
     pending: int = 0
     confidence: float = 0.95
     separated: bool = False
+    decided: bool = False
+    worthwhile: float | None = None
+    """The smallest difference of means that matters."""
+    held_up_by: str | None = None
+    """The rival with the least evidence against it, while the leader is not separated."""
+    progress: float | None = None
+    """That evidence as a part of what separation needs."""
     error_estimate: float | None = None
     concluded: str | None = None
     """The arm that a concluded experiment serves."""
@@ -64,14 +71,32 @@ def _verdict(facts: Facts) -> str:
     if facts.runner_up is None or facts.gap is None:
         return f"{facts.leader} is the only arm with rewards, {after}, so nothing is settled"
     sure = f"{facts.confidence * 100:g}% confidence"
+    enough = _good_enough(facts, sure)
     if facts.gap == 0.0:
-        return f"{facts.leader} and {facts.runner_up} are level {after}, so nothing is settled at {sure}{_chance(facts)}"
+        level = f"{facts.leader} and {facts.runner_up} are level {after}"
+        return f"{level}, {enough or f'so nothing is settled at {sure}'}{_chance(facts)}"
     lead = f"{facts.leader} leads {facts.runner_up} by {_amount(facts.gap, facts.kind)}"
     if facts.goal == "minimize":
         lead += " (lower is better)"
     if facts.separated:
         return f"{lead} {after} and is better than every other active arm with {sure}, however often you look{_chance(facts)}"
-    return f"{lead} {after}, but is not yet separated from the others at {sure}{_chance(facts)}"
+    unsettled = f"but is not yet separated from the others at {sure}{_held_up(facts)}"
+    return f"{lead} {after}, {enough or unsettled}{_chance(facts)}"
+
+
+def _good_enough(facts: Facts, sure: str) -> str:
+    """What can be said of a leader that is decided without being separated."""
+    if not facts.decided or facts.worthwhile is None:
+        return ""
+    most = _amount(facts.worthwhile, facts.kind)
+    return f"and no other active arm is better than {facts.leader} by more than {most} with {sure}, however often you look"
+
+
+def _held_up(facts: Facts) -> str:
+    """How far it is, and because of whom."""
+    if facts.held_up_by is None or facts.progress is None:
+        return ""
+    return f": the evidence against {facts.held_up_by} is {int(100 * facts.progress)}% of what that takes"
 
 
 def _chance(facts: Facts) -> str:

@@ -22,7 +22,7 @@ from service.policy.ceiling import add_remainder, constant_ratio_ceiling
 from service.policy.memory import TargetMemory, remembered_targets
 from service.policy.plan import Plan
 from service.policy.run import Run
-from service.policy.weights import targets_from_means
+from service.policy.weights import PAPER, WeightRule, mixed_targets
 
 _SUFFICIENCY_SLACK = 1e-9
 
@@ -35,15 +35,15 @@ class AlmostTracking:
     batch_size: int | None = None
     sufficiency: float = 0.999
     sufficiency_by: Literal["planned", "realised"] = "planned"
-    sharpness: float = 1.0
+    rule: WeightRule = PAPER
 
     def targets(self, evidence: Evidence) -> Floats:
         """The H1 weights with the floors mixed in."""
-        return mix_floors(targets_from_means(evidence.means, self.sharpness), evidence.floors)
+        return mixed_targets(evidence.means, evidence.floors, self.rule)
 
     def fast_targets(self, evidence: Evidence, memory: TargetMemory | None) -> tuple[Floats, TargetMemory | None]:
         """The same, from what is remembered of the last time."""
-        targets, memory = remembered_targets(evidence.means, self.sharpness, memory)
+        targets, memory = remembered_targets(evidence.means, self.rule, memory)
         return mix_floors(targets, evidence.floors), memory
 
     def run(self, evidence: Evidence, targets: Targets) -> Run | None:  # noqa: ARG002 - its batches are what a run is for others

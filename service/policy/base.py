@@ -25,12 +25,12 @@ Ints: TypeAlias = NDArray[np.int64]
 Bools: TypeAlias = NDArray[np.bool_]
 Reason: TypeAlias = Literal["warmup", "track", "batch", "uniform"]
 
-# Two correct ways to add floats differ in the last digits, so scores this close count as equal (algorithms.md, "Ties of scores").
+# Two correct ways to add floats differ in the last digits, so scores this close count as equal (docs/policies.md).
 SCORE_TIE = 1e-9
 # Up to this many arms the direct formula is the fastest, and the only one in use (benchmarks/decision_cost.py).
 DIRECT_UP_TO = 256
 # Faster targets of more arms lie within this part of the direct ones (docs/decisions/0005-fast-weights.md has the proof).
-FAST_TARGET_ERROR = 2e-11
+FAST_TARGET_ERROR = 2.5e-11
 _ROUNDING = 4 * float(np.finfo(np.float64).eps)
 
 

@@ -19,10 +19,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from service.domain.limits import LARGEST_SHARPNESS  # it multiplies the error: the bound covers as much
 from service.policy.base import DIRECT_UP_TO, Bools, Floats, Ints
 from service.policy.interpolation import interpolated_sums
 from service.policy.weights import (
     PAIR_WITH_ITSELF,
+    WeightRule,
     gaps_to_best,
     ratio_sums,
     targets_around_silence,
@@ -34,8 +36,6 @@ REFRESH_AFTER = 1024
 LARGEST_FALL = 4.0
 # A step costs about as much as two rows of pairs, a fresh start 24 rows for each cell of gaps in use.
 MOST_STEPS_AT_ONCE = 16
-# Sharpness multiplies the error; this is the largest that the API takes and the bound covers.
-LARGEST_SHARPNESS = 2.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,10 +76,10 @@ class TargetMemory:
         peaks[moved] = sums[moved]
         return TargetMemory(gaps, sums, peaks, self.steps + len(moved))
 
-    def weights(self, sharpness: float) -> Floats:
+    def weights(self, rule: WeightRule) -> Floats:
         """The H1 weights of the arms with a reward."""
         costs = np.where(_challenging(self.gaps), self.sums - PAIR_WITH_ITSELF, np.inf)
-        return weights_from_costs(costs[self.gaps < np.inf], sharpness)
+        return weights_from_costs(costs[self.gaps < np.inf], rule)
 
 
 def afresh(gaps: Floats) -> TargetMemory:
@@ -88,21 +88,21 @@ def afresh(gaps: Floats) -> TargetMemory:
     return TargetMemory(gaps, sums, sums, 0)
 
 
-def remembered_targets(means: Floats, sharpness: float, memory: TargetMemory | None) -> tuple[Floats, TargetMemory | None]:
+def remembered_targets(means: Floats, rule: WeightRule, memory: TargetMemory | None) -> tuple[Floats, TargetMemory | None]:
     """The targets of `targets_from_means`, within FAST_TARGET_ERROR, and what to remember of them."""
-    if len(means) <= DIRECT_UP_TO or sharpness > LARGEST_SHARPNESS:
-        return targets_from_means(means, sharpness), None
+    if len(means) <= DIRECT_UP_TO or rule.sharpness > LARGEST_SHARPNESS:
+        return targets_from_means(means, rule), None
     known = ~np.isnan(means)
     if known.all():
         gaps = gaps_to_best(means)
         memory = afresh(gaps) if memory is None else memory.after(gaps)
-        return memory.weights(sharpness), memory
+        return memory.weights(rule), memory
     if not known.any():
-        return targets_from_means(means, sharpness), None
+        return targets_from_means(means, rule), None
     gaps = np.full(len(means), np.inf)
     gaps[known] = gaps_to_best(means[known])
     memory = afresh(gaps) if memory is None else memory.after(gaps)
-    return targets_around_silence(memory.weights(sharpness), known), memory
+    return targets_around_silence(memory.weights(rule), known), memory
 
 
 def _challenging(gaps: Floats) -> Bools:

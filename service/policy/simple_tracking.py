@@ -14,22 +14,22 @@ from service.policy.base import Choice, Evidence, Floats, Targets, first_undrawn
 from service.policy.memory import TargetMemory, remembered_targets
 from service.policy.plan import Plan
 from service.policy.run import Run, run_of
-from service.policy.weights import targets_from_means
+from service.policy.weights import PAPER, WeightRule, mixed_targets
 
 
 @dataclass(frozen=True, slots=True)
 class SimpleTracking:
     """Track the H1 weights greedily."""
 
-    sharpness: float = 1.0
+    rule: WeightRule = PAPER
 
     def targets(self, evidence: Evidence) -> Floats:
         """The H1 weights with the floors mixed in."""
-        return mix_floors(targets_from_means(evidence.means, self.sharpness), evidence.floors)
+        return mixed_targets(evidence.means, evidence.floors, self.rule)
 
     def fast_targets(self, evidence: Evidence, memory: TargetMemory | None) -> tuple[Floats, TargetMemory | None]:
         """The same, from what is remembered of the last time."""
-        targets, memory = remembered_targets(evidence.means, self.sharpness, memory)
+        targets, memory = remembered_targets(evidence.means, self.rule, memory)
         return mix_floors(targets, evidence.floors), memory
 
     def choose(self, evidence: Evidence, targets: Targets, plan: Plan | None = None) -> tuple[Choice, Plan | None]:
@@ -41,4 +41,4 @@ class SimpleTracking:
 
     def run(self, evidence: Evidence, targets: Targets) -> Run | None:
         """The same choices, draw after draw."""
-        return run_of(evidence, targets, "track")
+        return run_of(evidence, targets, "track", self.rule)

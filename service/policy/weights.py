@@ -4,7 +4,12 @@ With gaps d_i = max_j Q_j - Q_i,
 
     D_i = d_i^2 * sum_{j != i} 1 / (d_j + d_i)^2    for an arm that is not empirically best,
     D_b = min of those D_i                         for every empirically best arm,
-    w_i proportional to D_i^(-sharpness)           (1 is the paper's weight; beyond it there is no proof).
+    w^(s)_i proportional to D_i^(-s)               (w^(1) are the paper's weights),
+    w = guard * w^(1) + (1 - guard) * w^(sharpness).
+
+At a tie of m >= 2 best means the paper's D_b jumps. With `ties: limit` the tied arms have the limit of the formula when one of
+them leads and the others approach it together: D_b = 1 + (m - 2)/4. What of the paper's guarantee a rule keeps is proved in
+docs/weights.md.
 
 D_i is computed as sum_{j != i} (d_i / (d_i + d_j))^2, the same number written as a sum of ratios: every ratio lies in [0, 1]
 and the one against a best arm is 1, so 1 <= D_i <= K - 1 whatever the scale of the means. Nothing overflows, nothing is
@@ -15,14 +20,43 @@ This is the direct formula, K^2 pairs: the reference for `interpolation` and `me
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from service.policy.base import Bools, Floats
+from service.policy.base import Bools, Floats, mix_floors
+
+if TYPE_CHECKING:
+    from service.domain import Ties
 
 # Pairs are formed block by block: half a megabyte stays in a core's own cache, which is twice as fast as one large block.
 _PAIRS_AT_ONCE = 1 << 16
 # The pair of an arm with itself contributes (1/2)^2 to its sum and does not belong there.
 PAIR_WITH_ITSELF = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class WeightRule:
+    """How costs become weights; as it stands, the paper's rule to the letter."""
+
+    sharpness: float = 1.0
+    guard: float = 0.0
+    """The part of the paper's weights in the mixture."""
+    ties: Ties = "paper"
+
+    @property
+    def mixes(self) -> bool:
+        """Do the weights differ from 1/D?"""
+        return self.sharpness != 1.0 and self.guard != 1.0
+
+    def cost_of_best(self, tied: int, cheapest: float) -> float:
+        """D of each of so many best arms, where the smallest D of the others is `cheapest`."""
+        return 1.0 + (tied - 2) / 4 if self.ties == "limit" and tied > 1 else cheapest
+
+
+PAPER = WeightRule()
+LIMIT = WeightRule(ties="limit")
 
 
 def gaps_to_best(means: Floats) -> Floats:
@@ -56,32 +90,35 @@ def pair_costs(gaps: Floats) -> Floats:
     return costs
 
 
-def weights_from_costs(costs: Floats, sharpness: float = 1.0) -> Floats:
-    """Weights proportional to D^(-sharpness), the best arms taking the smallest D of the others."""
+def weights_from_costs(costs: Floats, rule: WeightRule = PAPER) -> Floats:
+    """The weights by this rule; costs of the best arms are infinite."""
     cheapest = costs.min()
     if not np.isfinite(cheapest):  # all arms are tied
         return np.full(len(costs), 1.0 / len(costs))
-    inverse: Floats = 1.0 / np.where(np.isfinite(costs), costs, cheapest)
-    if sharpness != 1.0:
-        inverse **= sharpness
-    weights: Floats = inverse / inverse.sum()
-    return weights
+    best = np.isinf(costs)
+    inverse: Floats = 1.0 / np.where(best, rule.cost_of_best(int(np.count_nonzero(best)), cheapest), costs)
+    if not rule.mixes:
+        weights: Floats = inverse / inverse.sum()
+        return weights
+    powers = inverse**rule.sharpness
+    sharp: Floats = powers / powers.sum()
+    return sharp if rule.guard == 0.0 else rule.guard * (inverse / inverse.sum()) + (1.0 - rule.guard) * sharp
 
 
-def h1_weights(means: Floats, sharpness: float = 1.0) -> Floats:
+def h1_weights(means: Floats, rule: WeightRule = PAPER) -> Floats:
     """The weights of all arms: positive, sum to one; uniform when all means are equal."""
-    return weights_from_costs(pair_costs(gaps_to_best(means)), sharpness)
+    return weights_from_costs(pair_costs(gaps_to_best(means)), rule)
 
 
-def targets_from_means(means: Floats, sharpness: float = 1.0) -> Floats:
+def targets_from_means(means: Floats, rule: WeightRule = PAPER) -> Floats:
     """The weights when some arms have no reward yet (mean NaN): those get 1/K each, the others share the rest by weight.
 
     So an arm whose first reward is late neither stalls the experiment nor floods it.
     """
     known = ~np.isnan(means)
     if known.all():
-        return h1_weights(means, sharpness)
-    return targets_around_silence(h1_weights(means[known], sharpness) if known.any() else means[known], known)
+        return h1_weights(means, rule)
+    return targets_around_silence(h1_weights(means[known], rule) if known.any() else means[known], known)
 
 
 def targets_around_silence(weights: Floats, known: Bools) -> Floats:
@@ -90,3 +127,8 @@ def targets_around_silence(weights: Floats, known: Bools) -> Floats:
     targets = np.full(arms, 1.0 / arms)
     targets[known] = weights * (len(weights) / arms)
     return targets
+
+
+def mixed_targets(means: Floats, floors: Floats, rule: WeightRule = PAPER) -> Floats:
+    """The targets of all arms with their floors mixed in."""
+    return mix_floors(targets_from_means(means, rule), floors)

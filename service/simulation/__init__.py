@@ -1,4 +1,5 @@
-"""Offline simulation: the paper's experiments, planning before an experiment, and the proof that the policies are right.
+"""Offline simulation: policies compared on any instance, and how many draws an experiment will need before it is run.
 
-Reads downward: commands > studies | planning | page > reports > runner > algorithms > environments > complexity | metrics.
+Reads downward: simulation_commands > policy_comparison | sample_size | result_files > session > runner > kernels > environments.
+The paper's own experiments, and the check that the kernels decide as service/policy does, are in studies/, which is not shipped.
 """

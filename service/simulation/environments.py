@@ -13,11 +13,14 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from service.domain import RewardKind
 from service.errors import InvalidValue
 from service.policy.base import Floats
 
 Kind: TypeAlias = Literal["gaussian", "bernoulli", "bounded"]
 KINDS: tuple[Kind, ...] = ("gaussian", "bernoulli", "bounded")
+# The API's words for them.
+REWARD_KINDS: dict[Kind, RewardKind] = {"gaussian": "real", "bernoulli": "binary", "bounded": "bounded"}
 
 # Beyond this a Gaussian reward of unit variance says nothing that one draw would not, and products of gaps could overflow.
 LARGEST_MEAN = 1e6
@@ -64,11 +67,11 @@ class Environment:
 
 def of_means(means: Sequence[float], kind: Kind = "gaussian", label: str = "means") -> Environment:
     """An environment with the user's means."""
-    _refuse(means, kind)
+    _require_simulable(means, kind)
     return Environment(label, tuple(float(mean) for mean in means), kind)
 
 
-def _refuse(means: Sequence[float], kind: Kind) -> None:
+def _require_simulable(means: Sequence[float], kind: Kind) -> None:
     """Raise if there is nothing to find, or nothing that can be simulated."""
     if kind not in KINDS:
         raise InvalidValue("/kind", f"There are no {kind!r} rewards. Kinds: {', '.join(KINDS)}.")
@@ -94,11 +97,6 @@ def instance(name: str) -> Environment:
         data = _data("real_world")["movielens_1m"]
         return of_means([rating / data["mean_std"] for rating in data["rating"]], label=name)
     raise InvalidValue("/instance", f"There is no instance {name!r}. Instances: 1 to 10, {', '.join(REAL_WORLD)}.")
-
-
-def published() -> dict[str, Any]:
-    """The rates that the paper prints."""
-    return _data("published_rates")
 
 
 def _data(name: str) -> dict[str, Any]:

@@ -50,10 +50,10 @@ def _expect_an_interruption(stack: ExitStack) -> None:
 
     signal.signal(signal.SIGINT, note)
     stack.callback(signal.signal, signal.SIGINT, handle)
-    threading.excepthook = _hear
+    threading.excepthook = _report_unless_interrupted
 
 
-def _hear(failure: Any) -> None:  # noqa: ANN401 - threading's own arguments
+def _report_unless_interrupted(failure: Any) -> None:  # noqa: ANN401 - threading's own arguments
     """After Ctrl-C the pool's own threads may trip over workers that are gone already: nobody needs to know."""
     if not _interrupted.wait(_SECONDS_TO_NOTICE):
         threading.__excepthook__(failure)

@@ -1,4 +1,4 @@
-"""Runs a cell (an environment, a policy, a budget) many times and counts errors at every checkpoint.
+"""Plays a cell (an environment, a policy, a budget) many times and counts errors at every checkpoint.
 
 Runs come in blocks of fixed size; each block has its own random stream, made from the seed, the cell and the block's
 number. So the counts are the same for any number of jobs, in any order, after any interruption, and whatever else is
@@ -8,19 +8,19 @@ studied beside it. Only counts are kept: memory does not grow with runs or draws
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from service.errors import InvalidValue
-from service.simulation.algorithms.catalogue import contender
 from service.simulation.environments import KINDS, Environment
+from service.simulation.kernels.catalogue import contender
 
 if TYPE_CHECKING:
     from service.policy.base import Ints
-    from service.simulation.algorithms.traffic import World
+    from service.simulation.kernels.traffic import World
 
 RUNS_PER_BLOCK = 250
 MOST_RUNS = 100_000_000
@@ -51,11 +51,11 @@ class Cell:
         starved = "" if self.measure == "error" else f"|{self.measure}"
         return f"{world.label}|{shape:08x}|{traffic}|{self.policy}|{self.budget}{starved}"
 
-    def refuse(self) -> None:
+    def require_playable(self) -> None:
         """Raise if it cannot be run."""
         if not 1 <= self.budget <= MOST_DRAWS:
             raise InvalidValue("/budget", f"The budget must lie between 1 and {MOST_DRAWS} draws, not {self.budget}.")
-        contender(self.policy).refuse(self.environment.arms, self.budget)
+        contender(self.policy).require_budget(self.environment.arms, self.budget)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def stream(seed: int, key: str, number: int) -> np.random.Generator:
 
 def world_of(environment: Environment, *, traced: bool) -> World:
     """The environment's traffic as the compiled code takes it."""
-    from service.simulation.algorithms.traffic import World  # noqa: PLC0415 - loads numba, which only runs need
+    from service.simulation.kernels.traffic import World  # noqa: PLC0415 - loads numba, which only runs need
 
     at_once = environment.delay == 0 and environment.loss == 0.0
     plain = environment.kind == "gaussian" and at_once and not traced
@@ -116,18 +116,3 @@ def play_block(block: Block) -> Counts:
         else:
             counts += picks != world.best
     return tuple(int(count) for count in counts)
-
-
-Finished = Callable[[Block, Counts], None]
-
-
-def run_blocks(blocks: list[Block], finished: Finished, jobs: int = 1, cluster: str | None = None) -> None:
-    """Play all blocks, here, on several cores or on a dask cluster; `finished` is called here, for each as it ends."""
-    if cluster is None and jobs == 1:
-        for block in blocks:
-            finished(block, play_block(block))
-        return
-    from service.simulation.parallel import results_of  # noqa: PLC0415 - loads joblib, which a single core does not need
-
-    for number, counts in results_of(blocks, jobs, cluster):
-        finished(blocks[number], counts)

@@ -16,11 +16,11 @@ from rich.progress import (
 )
 
 from service.errors import InvalidValue
-from service.simulation.journal import Journal
-from service.simulation.runner import MOST_RUNS, Block, Cell, Counts, blocks_of, run_blocks
+from service.simulation.finished_blocks import FinishedBlocks
+from service.simulation.runner import MOST_RUNS, Block, Cell, Counts, blocks_of, play_block
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -69,7 +69,7 @@ class Session:
             raise InvalidValue("/jobs", "The number of jobs must be positive, or -1 for all cores.")
         self.folder, self.runs, self.seed = folder, runs, seed
         self._jobs, self._cluster, self._play_more = jobs, cluster, play_more
-        self._journal = Journal(folder)
+        self._finished = FinishedBlocks(folder)
         columns = (
             TextColumn("{task.description}"),
             BarColumn(),
@@ -85,24 +85,24 @@ class Session:
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
         self._progress.stop()
-        self._journal.close()
+        self._finished.close()
 
     def play(self, cells: Sequence[Cell], title: str, runs: int | None = None) -> list[Result]:
         """The results of all cells, playing only what the folder does not hold yet."""
         wanted = runs or self.runs
         for cell in cells:
-            cell.refuse()
+            cell.require_playable()
         if not self._play_more:
             return [result for cell in cells if (result := self._result(cell, wanted)).runs > 0]
         blocks = [block for cell in cells for block in blocks_of(cell, wanted, self.seed)]
-        missing = [block for block in blocks if self._journal.find(block) is None]
+        missing = [block for block in blocks if self._finished.find(block) is None]
         task = self._progress.add_task(title, total=len(blocks), completed=len(blocks) - len(missing))
 
         def finished(block: Block, errors: Counts) -> None:
-            self._journal.add(block, errors)
+            self._finished.add(block, errors)
             self._progress.advance(task)
 
-        run_blocks(missing, finished, self._jobs, self._cluster)
+        _play_blocks(missing, finished, self._jobs, self._cluster)
         return [self._result(cell, wanted) for cell in cells]
 
     def play_one(self, cell: Cell, title: str, runs: int | None = None) -> Result:
@@ -116,9 +116,21 @@ class Session:
         """The sum over the cell's blocks, up to the first that is missing."""
         totals, counted = [0] * len(cell.checkpoints), 0
         for block in blocks_of(cell, runs, self.seed):
-            found = self._journal.find(block)
+            found = self._finished.find(block)
             if found is None:
                 break
             counted += block.runs
             totals = [total + errors for total, errors in zip(totals, found, strict=True)]
         return Result(cell, counted, tuple(totals))
+
+
+def _play_blocks(blocks: list[Block], finished: Callable[[Block, Counts], None], jobs: int, cluster: str | None) -> None:
+    """Play all blocks, here, on several cores or on a dask cluster; `finished` is called here, for each as it ends."""
+    if cluster is None and jobs == 1:
+        for block in blocks:
+            finished(block, play_block(block))
+        return
+    from service.simulation.parallel import results_of  # noqa: PLC0415 - loads joblib, which a single core does not need
+
+    for number, counts in results_of(blocks, jobs, cluster):
+        finished(blocks[number], counts)

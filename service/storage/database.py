@@ -1,4 +1,4 @@
-"""The engine: how a database is opened, how a transaction begins on it, and how its failures are named."""
+"""The database: how it is opened, how a transaction begins on it, and how its failures are named."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from service.errors import DatabaseUnavailable, InvalidValue
-from service.storage.glancing import Glances, PostgresGlances, SqliteGlances
-from service.storage.groups import Groups
-from service.storage.sqlite import SqliteGroups, prepare
+from service.storage.groups.sqlite import SqliteGroups, prepare
+from service.storage.groups.statements import Groups
+from service.storage.queries.version_reader import PostgresVersionReader, SqliteVersionReader, VersionReader
 
 # How long a SQLite writer waits for the other workers' turn before it gives up.
 _SQLITE_BUSY_SECONDS = 60.0
@@ -58,6 +58,7 @@ class Database:
     """One engine for the process; made inside the event loop that uses it."""
 
     def __init__(self, url: str, *, pool_size: int = 8) -> None:
+        self.url = url
         parsed = async_url(url)
         self.is_sqlite = parsed.get_backend_name() == "sqlite"
         if self.is_sqlite:
@@ -68,7 +69,7 @@ class Database:
             )
             _prepare_sqlite(self.engine)
             self.groups: Groups = SqliteGroups(parsed.database or ":memory:", _SQLITE_BUSY_SECONDS)
-            self.glances: Glances = SqliteGlances(parsed.database or ":memory:")
+            self.version_reader: VersionReader = SqliteVersionReader(parsed.database or ":memory:")
         else:
             self.engine = create_async_engine(
                 parsed,
@@ -78,7 +79,7 @@ class Database:
                 connect_args={"timeout": 10, "server_settings": {"application_name": "bestarm"}},
             )
             self.groups = _postgres_groups(self.engine)
-            self.glances = _postgres_glances(self.engine)
+            self.version_reader = _postgres_version_reader(self.engine)
 
     async def connect(self) -> AsyncConnection:
         """A connection; whatever keeps us out (no server, no such database, a wrong password) is one kind of failure."""
@@ -114,20 +115,20 @@ class Database:
     async def close(self) -> None:
         """Let go of all connections."""
         await self.groups.close()
-        await self.glances.close()
+        await self.version_reader.close()
         await self.engine.dispose()
 
 
 def _postgres_groups(engine: AsyncEngine) -> Groups:
-    from service.storage.postgres import PostgresGroups  # noqa: PLC0415 - its driver is an extra
+    from service.storage.groups.postgres import PostgresGroups  # noqa: PLC0415 - its driver is an extra
 
     return PostgresGroups(engine)
 
 
-def _postgres_glances(engine: AsyncEngine) -> Glances:
-    from service.storage.postgres import AWAY, connecting  # noqa: PLC0415 - likewise
+def _postgres_version_reader(engine: AsyncEngine) -> VersionReader:
+    from service.storage.groups.postgres import AWAY, connecting  # noqa: PLC0415 - likewise
 
-    return PostgresGlances(connecting(engine), AWAY)
+    return PostgresVersionReader(connecting(engine), AWAY)
 
 
 class _named_failures:  # noqa: N801 - reads as the statement it is used as

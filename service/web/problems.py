@@ -10,14 +10,18 @@ import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.routing import Match
 
 from service import errors
-from service.web.metrics import count_problem
-from service.web.request_id import current_request_id
-from service.web.schemas import Problem
+from service.web.problem_schema import Problem
+from service.web.request_context import current_request_id
+from service.web.request_metrics import count_problem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from starlette.routing import BaseRoute
 
 MEDIA_TYPE = "application/problem+json"
 log = structlog.get_logger(__name__)
@@ -28,14 +32,17 @@ STATUS: dict[type[errors.BestArmError], tuple[int, str]] = {
     errors.ExperimentNotFound: (404, "experiment_not_found"),
     errors.ArmNotFound: (404, "arm_not_found"),
     errors.AssignmentNotFound: (404, "assignment_not_found"),
+    errors.ObservationNotFound: (404, "observation_not_found"),
     errors.Conflict: (409, "conflict"),
     errors.ExperimentExists: (409, "experiment_exists"),
     errors.ArmExists: (409, "arm_exists"),
+    errors.VersionConflict: (412, "version_conflict"),
     errors.IllegalTransition: (409, "illegal_transition"),
     errors.ExperimentNotRunning: (409, "experiment_not_running"),
     errors.LastActiveArm: (409, "last_active_arm"),
     errors.ArmConcluded: (409, "arm_concluded"),
     errors.NoRecommendation: (409, "no_recommendation"),
+    errors.TooManyArms: (409, "too_many_arms"),
     errors.RewardConflict: (409, "reward_conflict"),
     errors.Invalid: (422, "invalid"),
     errors.InvalidValue: (422, "validation_failed"),
@@ -45,6 +52,10 @@ STATUS: dict[type[errors.BestArmError], tuple[int, str]] = {
     errors.DatabaseUnavailable: (503, "database_unavailable"),
     errors.DatabaseNotMigrated: (503, "database_not_migrated"),
 }
+# What every operation may answer: for a parameter that it does not know, another method on its path, and when it is our fault.
+_ANYWHERE = (405, 422, 500)
+# Mistakes that an answer names: whoever has made more begins with these.
+_MOST_FIELDS = 100
 _RETRY_AFTER = {"Retry-After": "1"}
 
 
@@ -108,18 +119,41 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_request: Request, error: RequestValidationError) -> Response:
-        fields = [_field(one) for one in error.errors()]
+        fields = [_field(one) for one in error.errors()[:_MOST_FIELDS]]
         return problem(422, "validation_failed", fields[0]["detail"] if fields else "Invalid request.", fields=fields)
 
     @app.exception_handler(HTTPException)
-    async def http(_request: Request, error: HTTPException) -> Response:
+    async def http(request: Request, error: HTTPException) -> Response:
         code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "_").replace("-", "_")
-        return problem(error.status_code, code, str(error.detail), headers=error.headers)
+        headers = dict(error.headers or {})
+        if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+            headers["Allow"] = ", ".join(sorted(_allowed(request)))
+        return problem(error.status_code, code, str(error.detail), headers=headers)
+
+    @app.exception_handler(ClientDisconnect)
+    async def gone(_request: Request, _error: ClientDisconnect) -> Response:
+        return problem(400, "incomplete_body", "The connection was closed before the body was there.")  # nobody reads it
 
     @app.exception_handler(Exception)
     async def unexpected(request: Request, error: Exception) -> Response:
-        # Starlette answers these outside of all middleware, so the name is put on here.
-        return problem_of_ours(request.url.path, error, {"X-Request-Id": current_request_id()})
+        # Starlette answers these outside of all middleware, so the name is put on here; the server closes the connection then.
+        return problem_of_ours(request.url.path, error, {"X-Request-Id": current_request_id(), "Connection": "close"})
+
+
+def each_route(routes: Sequence[BaseRoute]) -> Iterator[BaseRoute]:
+    """All routes, those of included routers in place of these; the routers know their whole paths."""
+    for route in routes:
+        included = getattr(route, "original_router", None)
+        yield from (route,) if included is None else each_route(included.routes)
+
+
+def _allowed(request: Request) -> set[str]:
+    """The methods of all routes of this path; the framework would name those of the first."""
+    allowed = set[str]()
+    for route in each_route(request.app.routes):
+        if route.matches(request.scope)[0] is not Match.NONE:
+            allowed |= getattr(route, "methods", None) or {"GET"}  # what is mounted has files
+    return allowed | {"HEAD"} if "GET" in allowed else allowed
 
 
 def _field(error: Mapping[str, Any]) -> dict[str, str]:
@@ -127,7 +161,13 @@ def _field(error: Mapping[str, Any]) -> dict[str, str]:
     where, *path = error["loc"]
     steps = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
     pointer = steps if where == "body" else f"/{where}{steps}"
-    return {"pointer": pointer, "detail": str(error["msg"])}
+    return {"pointer": pointer, "detail": sentence_of(error)}
+
+
+def sentence_of(error: Mapping[str, Any]) -> str:
+    """What a pydantic error says, without its name for the kind of error where the sentence is ours."""
+    ours = error.get("ctx", {}).get("error") if error["type"] == "value_error" else None
+    return str(ours or error["msg"])
 
 
 def describe(document: dict[str, Any]) -> dict[str, Any]:
@@ -140,7 +180,9 @@ def describe(document: dict[str, Any]) -> dict[str, Any]:
     for operations in document["paths"].values():
         for operation in operations.values():
             if "application/json" in operation["responses"].get("422", {}).get("content", {}):
-                operation["responses"] |= {str(status): answer for status, answer in documented(422).items()}
+                del operation["responses"]["422"]
+            for status, answer in documented(*_ANYWHERE).items():
+                operation["responses"].setdefault(str(status), answer)
     return document
 
 

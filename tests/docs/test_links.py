@@ -10,7 +10,8 @@ import pytest
 from tests.docs.texts import ROOT, documents, tracked, without_blocks
 
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
-_NAMED = re.compile(r"`((?:service|migrations|tests|scripts|docs|benchmarks|requirements|make|client|\.ci)/[\w./*-]*)`")
+_FOLDERS = r"service|studies|migrations|tests|testing|scripts|docs|benchmarks|requirements|make|client|\.ci"
+_NAMED = re.compile(rf"`((?:{_FOLDERS})/[\w./*-]*)`")
 # Put together here, so that this file is not found by its own search.
 _REGISTRIES = re.compile(
     "|".join(("py" + r"pi\.org", "python" + "hosted", "registry" + r"\.npmjs", "index" + r"-url\s*=\s*\S", r"/sim" + "ple/"))

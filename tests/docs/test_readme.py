@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from testing.server import Server
 from tests.docs.texts import ROOT, blocks_of, text_of
-from tests.support.server import Server
 
 _PRINTED = "http://127.0.0.1:8000"
 _MARK = "--- next block ---"

@@ -7,17 +7,23 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from pydantic import BaseModel
 
 from service.cli import app
 from service.domain import AUDITED, PolicyKind, RewardKind
 from service.main import create_app
 from service.settings import Settings
-from service.web import schemas
+from service.web.api import answer_schemas, request_schemas
 from service.web.problems import STATUS
+from studies.__main__ import STUDIES
 from tests.docs.texts import ROOT, all_text, text_of
 
 _ROW = re.compile(r"^\| `(BESTARM_\w+)` \| `([^`]*)` \|", re.MULTILINE)
-_PARAMETERS = sorted(set(schemas.PolicyIn.model_fields) - {"kind"})
+_PARAMETERS = sorted(set(request_schemas.PolicyIn.model_fields) - {"kind"})
+
+
+def _model(name: str) -> type[BaseModel]:
+    return getattr(answer_schemas, name, None) or getattr(request_schemas, name)  # type: ignore[no-any-return]
 
 
 def _routes() -> set[tuple[str, str]]:
@@ -27,7 +33,7 @@ def _routes() -> set[tuple[str, str]]:
 
 def _codes() -> set[str]:
     web = [path.read_text() for path in (ROOT / "service/web").rglob("*.py")]
-    at_the_edge = {code for text in web for code in re.findall(r'(?:BadRequest|problem)\(\s*\d{3}, "(\w+)"', text)}
+    at_the_edge = {code for text in web for code in re.findall(r'\b[45]\d\d, "([a-z_]+)"', text)}
     return {code for _, code in STATUS.values()} | at_the_edge
 
 
@@ -96,6 +102,13 @@ def test_every_command_that_a_page_names_exists() -> None:
     assert typed <= set(_commands())
 
 
+def test_every_study_that_a_page_names_exists() -> None:
+    """`python -m studies something` works in a checkout."""
+    typed = set(re.findall(r"`python -m studies ([a-z][a-z-]+)", all_text()))
+    assert typed
+    assert typed <= {*STUDIES, "all", "page"}
+
+
 def test_every_make_target_that_a_page_names_exists() -> None:
     """`make something` works."""
     makefiles = "\n".join(path.read_text() for path in [ROOT / "Makefile", *sorted(ROOT.glob("make/*.mk"))])
@@ -108,7 +121,7 @@ def test_every_make_target_that_a_page_names_exists() -> None:
 def test_every_field_that_callers_meet_is_documented(model: str) -> None:
     """In the README's walk or in docs/api.md."""
     text = text_of("README.md") + text_of("docs/api.md")
-    assert [name for name in getattr(schemas, model).model_fields if f'"{name}"' not in text and f"`{name}`" not in text] == []
+    assert [name for name in _model(model).model_fields if f'"{name}"' not in text and f"`{name}`" not in text] == []
 
 
 @pytest.mark.parametrize("kind", [*AUDITED, *get_args(RewardKind)])
@@ -119,7 +132,7 @@ def test_every_kind_of_event_and_reward_is_documented(kind: str) -> None:
 
 def test_every_metric_is_documented() -> None:
     """docs/operations.md has a row for each, and none that is gone."""
-    sources = [ROOT / "service/application/metrics.py", ROOT / "service/web/metrics.py"]
+    sources = [ROOT / "service/engine/engine_metrics.py", ROOT / "service/web/request_metrics.py"]
     made = {
         name + ("_total" if kind == "Counter" else "")
         for path in sources

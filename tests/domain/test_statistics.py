@@ -18,16 +18,16 @@ def test_many_rewards_count_as_one_after_the_other(some: list[tuple[list[float],
     at_once = one_by_one = ArmStatistics()
     for rewards, void in some:
         for _ in rewards:
-            at_once = at_once.counting(pending, None, in_epoch=True)
-            one_by_one = one_by_one.counting(pending, None, in_epoch=True)
-        at_once = at_once.told(rewards)
+            at_once = at_once.with_state(pending, None, in_epoch=True)
+            one_by_one = one_by_one.with_state(pending, None, in_epoch=True)
+        at_once = at_once.with_rewards(rewards)
         for reward in rewards:
-            one_by_one = one_by_one.moving(pending, AssignmentState("rewarded", reward, closed=True), None, in_epoch=True)
+            one_by_one = one_by_one.with_step(pending, AssignmentState("rewarded", reward, closed=True), None, in_epoch=True)
         assert at_once == one_by_one
         if void:
             rewarded = AssignmentState("rewarded", rewards[0], closed=True)
-            at_once = at_once.moving(rewarded, voided, None, in_epoch=True)
-            one_by_one = one_by_one.moving(rewarded, voided, None, in_epoch=True)
+            at_once = at_once.with_step(rewarded, voided, None, in_epoch=True)
+            one_by_one = one_by_one.with_step(rewarded, voided, None, in_epoch=True)
 
 
 @given(st.lists(_rewards, min_size=1, max_size=20))
@@ -36,6 +36,6 @@ def test_an_open_window_keeps_matured_rewards_apart(rewards: list[float]) -> Non
     counted = ArmStatistics()
     open_ = AssignmentState("pending", None, closed=False)
     for told, reward in enumerate(rewards, 1):
-        counted = counted.counting(open_, 0.0, in_epoch=True)
-        counted = counted.moving(open_, AssignmentState("rewarded", reward, closed=False), 0.0, in_epoch=True)
+        counted = counted.with_state(open_, 0.0, in_epoch=True)
+        counted = counted.with_step(open_, AssignmentState("rewarded", reward, closed=False), 0.0, in_epoch=True)
         assert (counted.observed.count, counted.matured.count, counted.imputed.count) == (told, 0, 0)

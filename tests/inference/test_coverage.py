@@ -12,6 +12,7 @@ from service.inference.intervals import confidence_intervals
 from service.inference.samples import Floats, Ints
 from tests.inference.arms import BINARY, REAL, bounded
 
+pytestmark = pytest.mark.study
 RUNS, REWARDS, ALPHA = 600, 250, 0.05
 # Three standard errors above alpha: a right method passes, chance included, in all but about one in a thousand seeds.
 ALLOWED = ALPHA + 3 * np.sqrt(ALPHA * (1 - ALPHA) / RUNS)

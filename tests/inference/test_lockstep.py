@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from benchmarks.inference_coverage import misses, separated_runs
+from benchmarks.inference_instances import instances
+from benchmarks.inference_lockstep import PolicyName, play
 from service.inference.intervals import confidence_intervals
-from service.inference.separation import separated
+from service.inference.levels import pair_levels
+from service.inference.separation import all_shown, rival_evidence
 from service.policy.almost_tracking import AlmostTracking
 from service.policy.base import Evidence
 from service.policy.simple_tracking import SimpleTracking
@@ -20,20 +21,10 @@ from service.policy.uniform import Uniform
 RUNS, DRAWS, SEED = 4, 300, 3
 
 
-@pytest.fixture(scope="module")
-def benchmarks() -> dict[str, Any]:
-    """The modules of the studies, which are scripts and not a package."""
-    sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-    try:
-        return {name: importlib.import_module(f"inference_{name}") for name in ("instances", "lockstep", "coverage")}
-    finally:
-        sys.path.pop(0)
-
-
 @pytest.mark.parametrize("name", ["simple_tracking", "almost_tracking", "uniform"])
-def test_every_run_follows_the_policy_draw_for_draw(benchmarks: dict[str, Any], name: str) -> None:
+def test_every_run_follows_the_policy_draw_for_draw(name: PolicyName) -> None:
     """Before each draw the policy itself is asked, with the means and counts of that run."""
-    instance = benchmarks["instances"].instances()[0]
+    instance = instances()[0]
     arms = len(instance.means)
     policies: dict[str, list[Any]] = {
         "simple_tracking": [SimpleTracking()] * RUNS,
@@ -42,7 +33,7 @@ def test_every_run_follows_the_policy_draw_for_draw(benchmarks: dict[str, Any], 
     }
     plans: list[Any] = [None] * RUNS
     counts, means = np.zeros((RUNS, arms), np.int64), np.full((RUNS, arms), np.nan)
-    for state, drawn in benchmarks["lockstep"].play(instance, name, RUNS, DRAWS, SEED, as_served=True):
+    for state, drawn in play(instance, name, RUNS, DRAWS, SEED, as_served=True):
         for run, policy in enumerate(policies[name]):
             evidence = Evidence(means[run], counts[run], counts[run] == 0, np.zeros(arms))
             choice, plans[run] = policy.choose(evidence, lambda policy=policy, seen=evidence: policy.targets(seen), plans[run])
@@ -51,41 +42,43 @@ def test_every_run_follows_the_policy_draw_for_draw(benchmarks: dict[str, Any], 
         means = np.where(counts > 0, state.means, np.nan)
 
 
-def test_the_study_separates_as_the_service_does(benchmarks: dict[str, Any]) -> None:
-    """The closest rival first and then the others, for all runs at once: the same verdicts as `separated`."""
+def test_the_study_separates_as_the_service_does() -> None:
+    """The closest rival first and then the others, for all runs at once: the same verdicts as the recommendation's."""
     verdicts = set()
-    for instance in (benchmarks["instances"].instances()[index] for index in (0, 4, 9)):
-        *_, (state, _) = benchmarks["lockstep"].play(instance, "uniform", 30, 1500, SEED)
+    for instance in (instances()[index] for index in (0, 4, 9)):
+        *_, (state, _) = play(instance, "uniform", 30, 1500, SEED)
         arms = len(instance.means)
         leaders = state.leaders()
         added, active = np.zeros(arms, np.int64), np.ones(arms, np.bool_)
-        levels = benchmarks["coverage"].pair_levels(added, active, 0, 0.5)
-        shown = benchmarks["coverage"].separated_runs(state, np.arange(30), leaders, levels)
+        levels = pair_levels(added, active, 0, 0.5)
+        shown = separated_runs(state, np.arange(30), leaders, levels)
         for run in range(30):
             counts, means = state.counts[run], state.means[run]
             variances = state.squares[run] / (counts - 1)
-            verdict = separated(
-                instance.reward, counts, means, variances, leader=int(leaders[run]), active=active, added=added, alpha=0.5
+            leader = int(leaders[run])
+            parts = rival_evidence(
+                instance.reward, counts, means, variances, leader=leader, active=active, added=added, alpha=0.5
             )
+            verdict = all_shown(parts)
             assert verdict == (run in shown)
             verdicts.add(verdict)
     assert verdicts == {True, False}
 
 
 @pytest.mark.parametrize("index", [0, 3, 4, 5, 9])
-def test_the_study_counts_a_miss_where_the_interval_leaves_the_mean_out(benchmarks: dict[str, Any], index: int) -> None:
+def test_the_study_counts_a_miss_where_the_interval_leaves_the_mean_out(index: int) -> None:
     """Asked about wrong means, which are soon left out, evidence and interval agree but for a few close calls."""
-    instance = benchmarks["instances"].instances()[index]
+    instance = instances()[index]
     arms, levels = np.arange(400) % 10, np.full(400, 0.05)
     counted, left_out = [], []
-    for step, (state, _) in enumerate(benchmarks["lockstep"].play(instance, "uniform", 400, 1500, SEED)):
+    for step, (state, _) in enumerate(play(instance, "uniform", 400, 1500, SEED)):
         if step % 50 == 49:
             sample = state.samples(np.arange(400), arms)
             variances = sample.squares / np.maximum(sample.counts - 1.0, 1.0)
             moments = (sample.counts.astype(np.int64), sample.means, variances)
             lower, upper = confidence_intervals(instance.reward, *moments, levels)
             for wrong in (0.6 * instance.means[arms], 1.0 - 0.6 * (1.0 - instance.means[arms])):
-                counted.append(benchmarks["coverage"].misses(instance, sample, wrong, levels))
+                counted.append(misses(instance, sample, wrong, levels))
                 left_out.append((wrong < lower) | (wrong > upper))
     assert 1000 < np.sum(left_out) < 23_000
     assert np.sum(np.array(counted) != np.array(left_out)) <= 40

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain import RewardSpec
-from service.inference import binary, real
 from service.inference import bounded as bounded_rewards
+from service.inference import real
 from service.inference.levels import pair_levels
 from service.inference.pairs import evidence_ceiling, independent_product_goal
 from service.inference.samples import Samples
-from service.inference.separation import separated
+from service.inference.separation import all_shown, rival_evidence
 from tests.inference.arms import BINARY, REAL, Arms, arms_of, bounded, rewards_between, unhurried
 
 KINDS = [BINARY, bounded(), REAL]
@@ -21,12 +21,19 @@ MIXED = [0.0, 1.0, 1.0, 1.0]
 
 
 def is_separated(
-    reward: RewardSpec, arms: Arms, leader: int | None, active: list[bool] | None = None, alpha: float = 0.05
+    reward: RewardSpec,
+    arms: Arms,
+    leader: int | None,
+    active: list[bool] | None = None,
+    *,
+    alpha: float = 0.05,
+    margin: float = 0.0,
 ) -> bool:
     """With the first arms only, all active unless said."""
     count = len(arms.counts)
     switched_on = np.array(active if active is not None else [True] * count)
-    return separated(reward, *arms, leader=leader, active=switched_on, added=np.zeros(count, np.int64), alpha=alpha)
+    added = np.zeros(count, np.int64)
+    return all_shown(rival_evidence(reward, *arms, leader=leader, active=switched_on, added=added, alpha=alpha, margin=margin))
 
 
 def clear_winner(times: int = 300) -> Arms:
@@ -66,6 +73,49 @@ def test_without_data_or_leader_nothing_is_separated(reward: RewardSpec) -> None
     assert not is_separated(reward, clear_winner(), 2, [True, True, False])
 
 
+@pytest.mark.parametrize("reward", [*KINDS, RewardSpec("binary", "minimize"), RewardSpec("real", "minimize")])
+def test_equals_are_good_enough_and_never_separated(reward: RewardSpec) -> None:
+    """Three arms of the same mean: none is better, and with many rewards none can be better by a tenth; few say nothing."""
+    many, few = arms_of(*[[0.0, 1.0] * 3000] * 3), arms_of(*[[0.0, 1.0] * 20] * 3)
+    assert not is_separated(reward, many, 0)
+    assert is_separated(reward, many, 0, margin=0.1)
+    assert not is_separated(reward, few, 0, margin=0.1)
+
+
+@pytest.mark.parametrize("reward", KINDS)
+def test_a_rival_that_is_better_by_what_matters_stands_in_the_way(reward: RewardSpec) -> None:
+    """However many rewards: the second arm is better than the first by a quarter."""
+    arms = arms_of([0.0, 0.0, 0.0, 1.0] * 2000, [0.0, 0.0, 1.0, 1.0] * 2000)
+    assert not is_separated(reward, arms, 0, margin=0.2)
+    assert is_separated(reward, arms, 0, margin=0.3)
+    assert is_separated(reward, arms, 1, margin=0.2)
+
+
+@unhurried
+@given(first=rewards_between(0.0, 1.0), second=rewards_between(0.0, 1.0), margin=st.floats(0.001, 0.9))
+def test_a_margin_never_takes_evidence_away(first: list[float], second: list[float], margin: float) -> None:
+    """What is separated is decided; up to what the search for the least evidence gives away."""
+    arms = arms_of([*first, *first, *first], second)
+    for reward in (bounded(), REAL):
+        active, added = np.ones(2, np.bool_), np.zeros(2, np.int64)
+        plain, eased = (
+            rival_evidence(reward, *arms, leader=0, active=active, added=added, alpha=0.2, margin=each)[1]
+            for each in (0.0, margin)
+        )
+        assert eased >= plain - 0.25
+
+
+@pytest.mark.parametrize("reward", KINDS)
+def test_evidence_tells_how_far_each_rival_is_and_who_holds_it_up(reward: RewardSpec) -> None:
+    """Nothing for the leader and for disabled arms, all of it for a rival far behind, a part for the closest one."""
+    arms = arms_of([0.0, 0.0, 0.0, 1.0] * 225, [0.0, 1.0, 1.0] * 300, MIXED * 225, MIXED * 225)
+    active, added = np.array([True, True, True, False]), np.zeros(4, np.int64)
+    parts = rival_evidence(reward, *arms, leader=2, active=active, added=added, alpha=1e-6)
+    assert np.isnan(parts).tolist() == [False, False, True, True]
+    assert parts[0] == 1.0
+    assert 0.0 < parts[1] < 1.0
+
+
 @pytest.mark.parametrize("reward", KINDS)
 def test_a_disabled_arm_need_not_be_beaten(reward: RewardSpec) -> None:
     """The promise is about the active arms."""
@@ -101,15 +151,6 @@ def test_separation_agrees_with_a_fine_grid_of_common_means(first: list[float], 
         evidence = sum(real.log_evidence(samples.pick(np.array([arm])), grid) for arm in (0, 1))
         goal = independent_product_goal(np.array([-np.log(0.9 * alpha / 2 * 0.81)]))[0]
         assert np.min(evidence) >= goal - 1e-9
-
-
-def test_the_pooled_share_is_the_least_favourable_common_mean() -> None:
-    """For binary rewards the minimum is known; a grid finds nothing lower."""
-    high, low = (Samples(np.array([50.0]), np.array([share]), np.zeros(1)) for share in (0.7, 0.4))
-    grid = np.linspace(0.4, 0.7, 999)
-    on_grid = binary.log_evidence(high, grid) + binary.log_evidence(low, grid)
-    assert binary.log_pair_evidence(high, low)[0] == pytest.approx(on_grid.min(), abs=1e-4)
-    assert binary.log_pair_evidence(high, low)[0] <= on_grid.min() + 1e-12
 
 
 def test_the_goal_for_a_product_of_independent_evidence_solves_its_equation() -> None:

@@ -7,15 +7,14 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from tests.conftest import NewDatabase
-from tests.live.workers import Workers
-from tests.support.server import Server
+from testing.databases import NewDatabase
+from testing.server import Server
 
 
 @pytest.fixture(scope="package")
 def live(new_database: NewDatabase) -> Iterator[Server]:
     """The running service."""
-    with Server(new_database(), workers=2, BESTARM_SWEEP_SECONDS="0.1") as running:
+    with Server(new_database(), workers=2, measured=True, BESTARM_SWEEP_SECONDS="0.1") as running:
         yield running
 
 
@@ -24,11 +23,3 @@ def http(live: Server) -> Iterator[httpx.Client]:
     """A client of it."""
     with live.client() as client:
         yield client
-
-
-@pytest.fixture
-def workers(database_url: str) -> Iterator[Workers]:
-    """Two workers in this process, on a database of their own."""
-    running = Workers(database_url)
-    yield running
-    running.close()

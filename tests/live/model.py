@@ -30,6 +30,9 @@ class Settings:
     batch_size: int | None = None
     seed: int = 7
     sharpness: float = 1.0
+    guard: float = 0.0
+    ties: Literal["limit", "paper"] = "paper"
+    keeps_floors: bool = False
     reward: Literal["binary", "bounded", "real"] = "binary"
     minimize: bool = False
     sticky: bool = False
@@ -57,7 +60,6 @@ class ModelDraw:
     epoch: int
     expires_at: int | None
     expiry_reward: float | None
-    id_key: str | None = None
     status: str = "pending"
     reward: float | None = None
     settled: bool = False
@@ -66,10 +68,10 @@ class ModelDraw:
 
 @dataclass
 class ModelObservation:
-    """A reward without a draw."""
+    """A reward without a draw; none any more once it is voided."""
 
     arm: int
-    reward: float
+    reward: float | None
     epoch: int
 
 
@@ -103,7 +105,10 @@ class Model:
     settings: Settings
     arms: list[ModelArm]
     status: str = "running"
+    last_move: str | None = None
     concluded_arm: int | None = None
+    answers: dict[str, tuple[str | None, tuple[str, int, int | None]]] = field(default_factory=dict)
+    """The unit and the first answer of each idempotency key."""
     draws: list[ModelDraw] = field(default_factory=list)
     observations: list[ModelObservation] = field(default_factory=list)
     named: dict[str, ModelObservation] = field(default_factory=dict)
@@ -122,7 +127,8 @@ class Model:
     def rewards(self, arm: int) -> list[float]:
         """Rewards of an arm, those that expiry put there included."""
         told = [one.reward for one in self.draws if one.arm == arm and one.status in ("rewarded", "expired")]
-        return [reward for reward in told if reward is not None] + [one.reward for one in self.observations if one.arm == arm]
+        told += [one.reward for one in self.observations if one.arm == arm]
+        return [reward for reward in told if reward is not None]
 
     def pending(self, arm: int) -> list[ModelDraw]:
         """Draws of an arm that wait for their reward."""
@@ -141,7 +147,8 @@ class Model:
         """Draws of the current epoch that still count."""
         drawn = [one for one in self.draws if one.arm == arm and one.epoch == self.epoch]
         counted = [one for one in drawn if one.status == "pending" or one.reward is not None]
-        return len(counted) + sum(one.arm == arm and one.epoch == self.epoch for one in self.observations)
+        observed = [one for one in self.observations if one.arm == arm and one.epoch == self.epoch]
+        return len(counted) + sum(one.reward is not None for one in observed)
 
     def mean(self, arm: int) -> float | None:
         """What the policy believes of an arm, rounded once."""
@@ -170,7 +177,7 @@ class Model:
         known = {arm: Fraction(mean) for arm, mean in means.items() if mean is not None}
         if self.settings.policy != "uniform" and known:
             sign = -1 if self.settings.minimize else 1
-            weights = h1_weights({arm: sign * mean for arm, mean in known.items()}, self.settings.sharpness)
+            weights = h1_weights({arm: sign * mean for arm, mean in known.items()}, self.settings)
             plain |= {arm: weight * len(known) / len(active) for arm, weight in weights.items()}
         promised = sum(self.arms[arm].floor for arm in active)
         return {arm: self.arms[arm].floor + max(0.0, 1 - promised) * plain[arm] for arm in active}
@@ -184,8 +191,8 @@ class Model:
             pending=len(self.pending(arm)),
             expired=sum(one.arm == arm and one.status == "expired" for one in self.draws),
             observations=len(rewards),
-            mean=self.mean(arm) if rewards else None,
-            variance=self.variance(arm) if rewards else None,
+            mean=self.mean(arm),
+            variance=self.variance(arm),
             share=self.draw_count(arm) / total if total else 0.0,
             target_share=self.targets().get(arm, 0.0),
         )
@@ -196,6 +203,9 @@ class Model:
         """The next arm and the reason."""
         active = self.active()
         undrawn = [arm for arm in active if self.draw_count(arm) == 0]
+        owed = self.most_owed()
+        if owed is not None:
+            return owed, "warmup" if owed in undrawn else "track"
         if self.settings.policy == "almost_tracking":
             return self.choose_in_batch(undrawn)
         warmup, track = ("uniform", "uniform") if self.settings.policy == "uniform" else ("warmup", "track")
@@ -205,6 +215,16 @@ class Model:
         scores = {arm: targets[arm] - shares[arm] for arm in active}
         largest = max(scores.values())
         return next(arm for arm in active if scores[arm] >= largest - TIE), track
+
+    def most_owed(self) -> int | None:
+        """The arm that is furthest behind its floor, if that is a whole draw or more and floors are kept."""
+        counts = {arm: self.epoch_draws(arm) for arm in self.active()}
+        following = sum(counts.values()) + 1
+        debts = {arm: self.arms[arm].floor * following - count for arm, count in counts.items()}
+        largest = max(debts.values())
+        if not self.settings.keeps_floors or largest < 1:
+            return None
+        return next(arm for arm, debt in debts.items() if debt == largest)
 
     def epoch_shares(self) -> dict[int, float]:
         """Each active arm's part of this epoch's draws."""
@@ -268,12 +288,18 @@ class Model:
     # -- what can happen ----------------------------------------------------------------------------------------
 
     def ask(self, unit: str | None, id_key: str | None, now: int) -> tuple[str, int, int | None]:
-        """(reason, arm, draw number) of an answer."""
-        first = next((one for one in self.draws if id_key is not None and one.id_key == id_key), None)
-        if first is not None:
-            if first.unit != unit:
-                raise Refused("IdempotencyKeyReused")
-            return first.reason, first.arm, first.number
+        """(reason, arm, draw number) of an answer; the first one again, where the key was used before."""
+        if id_key is None:
+            return self.answer(unit, now)
+        if id_key not in self.answers:
+            self.answers[id_key] = unit, self.answer(unit, now)
+        asked, first = self.answers[id_key]
+        if asked != unit:
+            raise Refused("IdempotencyKeyReused")
+        return first
+
+    def answer(self, unit: str | None, now: int) -> tuple[str, int, int | None]:
+        """The answer to an ask that was not made before."""
         if self.status == "concluded":
             assert self.concluded_arm is not None
             return "concluded", self.concluded_arm, None
@@ -295,7 +321,6 @@ class Model:
             epoch=self.epoch,
             expires_at=None if expiry is None else now + round(expiry[0] * 1_000_000),
             expiry_reward=None if expiry is None else expiry[1],
-            id_key=id_key,
             settled=expiry is None or expiry[1] is None,
         )
         self.draws.append(draw)
@@ -329,12 +354,19 @@ class Model:
         """The result of one observation."""
         known = self.named.get(name) if name is not None else None
         if known is not None:
-            return "duplicate" if (known.arm, known.reward) == (arm, reward) else "conflict"
+            return "duplicate" if known.reward is not None and (known.arm, known.reward) == (arm, reward) else "conflict"
         observation = ModelObservation(arm, reward, self.epoch)
         self.observations.append(observation)
         if name is not None:
             self.named[name] = observation
         return "recorded"
+
+    def change_observation(self, name: str, reward: float | None) -> None:
+        """Another reward for an observation, or none any more."""
+        self.require_open()
+        if name not in self.named:
+            raise Refused("ObservationNotFound")
+        self.named[name].reward = reward
 
     def sweep(self, now: int) -> None:
         """Windows that have closed by now."""
@@ -356,6 +388,8 @@ class Model:
             "conclude": (("running", "paused"), "concluded"),
             "archive": (("concluded",), "archived"),
         }[move]
+        if (self.status, self.last_move) == (status, move) and arm in (None, self.concluded_arm):
+            return
         if self.status not in allowed:
             raise Refused("IllegalTransition")
         if move == "conclude":
@@ -365,7 +399,7 @@ class Model:
             if not self.arms[chosen].active:
                 raise Refused("Conflict")
             self.concluded_arm = chosen
-        self.status = status
+        self.status, self.last_move = status, move
 
     def require_changeable(self) -> None:
         """Archived is frozen."""
@@ -375,7 +409,7 @@ class Model:
     def add_arm(self, key: str, least: float) -> None:
         """One more arm."""
         self.require_changeable()
-        if sum(arm.floor for arm in self.arms) + least > 1 + 1e-9:
+        if sum(arm.floor for arm in self.arms if arm.active) + least > 1 + 1e-9:
             raise Refused("InvalidValue")
         self.arms.append(ModelArm(key, least))
         self.new_epoch()
@@ -384,8 +418,9 @@ class Model:
         """Disable, enable, or another floor."""
         self.require_changeable()
         arm = self.arms[position]
-        floors = sum(one.floor for one in self.arms) - arm.floor + (arm.floor if least is None else least)
-        if floors > 1 + 1e-9:
+        others = sum(one.floor for one in self.arms if one.active and one is not arm)
+        own = arm.floor if least is None else least
+        if (arm.active if active is None else active) and others + own > 1 + 1e-9:
             raise Refused("InvalidValue")
         if arm.active and active is False:
             if self.concluded_arm == position:
@@ -409,8 +444,8 @@ class Model:
                     self.batch.left.pop(position, None)
 
 
-def h1_weights(means: dict[int, Fraction], sharpness: float) -> dict[int, float]:
-    """The paper's weights in exact fractions (the power, if any, in floats)."""
+def h1_weights(means: dict[int, Fraction], settings: Settings) -> dict[int, float]:
+    """The weights with costs in exact fractions (powers and mixtures in floats)."""
     best = max(means.values())
     gaps = {arm: best - mean for arm, mean in means.items()}
     costs: dict[int, Fraction] = {}
@@ -419,7 +454,9 @@ def h1_weights(means: dict[int, Fraction], sharpness: float) -> dict[int, float]
             costs[arm] = gap**2 * sum((1 / (gap + other) ** 2 for one, other in gaps.items() if one != arm), Fraction(0))
     if not costs:
         return dict.fromkeys(means, 1 / len(means))
-    cheapest = min(costs.values())
-    inverse = {arm: float(1 / costs.get(arm, cheapest)) ** sharpness for arm in means}
-    total = sum(inverse.values())
-    return {arm: value / total for arm, value in inverse.items()}
+    tied = len(means) - len(costs)
+    of_best = 1 + Fraction(tied - 2, 4) if settings.ties == "limit" and tied > 1 else min(costs.values())
+    plain = {arm: float(1 / costs.get(arm, of_best)) for arm in means}
+    sharp = {arm: one**settings.sharpness for arm, one in plain.items()}
+    whole, whole_sharp = sum(plain.values()), sum(sharp.values())
+    return {arm: settings.guard * plain[arm] / whole + (1 - settings.guard) * sharp[arm] / whole_sharp for arm in means}

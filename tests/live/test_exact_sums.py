@@ -9,11 +9,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.application.asks import AskMany
-from service.application.tells import ObservationItem, Observe, RewardItem, Tell, TellMany
+from service.application.commands.ask import AskMany
+from service.application.commands.tell import ObservationItem, Observe, RewardItem, Tell, TellMany
 from service.domain import RewardSpec
 from service.exact import NO_REWARDS, Moments
-from tests.live.workers import Workers
+from testing.workers import Workers
 
 _REWARDS = st.lists(st.floats(-1e100, 1e100), min_size=2, max_size=30)
 _AWKWARD = [0.1, 0.2, 0.3, -0.6, 1e100, -1e100, 1e-300, 5e-324, 1 / 3, 7.0]

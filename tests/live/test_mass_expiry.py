@@ -7,10 +7,12 @@ import sys
 import time
 
 import httpx
+import pytest
 
-from tests.conftest import NewDatabase
-from tests.support.server import Server
+from testing.databases import NewDatabase
+from testing.server import Server
 
+pytestmark = pytest.mark.process
 # `make live-long` runs this with 100,000.
 _SILENT = int(os.environ.get("BESTARM_LIVE_SILENT", "20000"))
 _BATCH = 5_000

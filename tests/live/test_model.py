@@ -12,15 +12,18 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
 
-from service.application.asks import Answer, Ask, AskMany
-from service.application.experiments import AddArm, ChangeArm, Patch, Step
-from service.application.sweeping import Sweep
-from service.application.tells import ObservationItem, Observe, RewardItem, Tell, TellMany
+from service.application.commands.arms import AddArm, ChangeArm
+from service.application.commands.ask import Ask, AskAnswer, AskMany
+from service.application.commands.experiments import Patch
+from service.application.commands.expire import Sweep
+from service.application.commands.lifecycle import LifecycleMove
+from service.application.commands.observations import ChangeObservation
+from service.application.commands.tell import ObservationItem, Observe, RewardItem, Tell, TellMany
 from service.domain import Arm, Expiry, PolicySpec, RewardSpec
 from service.errors import BestArmError
-from tests.conftest import NewDatabase
+from testing.databases import NewDatabase
+from testing.workers import Workers
 from tests.live.model import Model, ModelArm, ModelDraw, Refused, Settings
-from tests.live.workers import Workers
 
 _EXAMPLES = int(os.environ.get("BESTARM_LIVE_EXAMPLES", "25"))
 _STEPS = 30
@@ -70,6 +73,9 @@ class LiveTraffic(RuleBasedStateMachine):
             batch_size=draw(st.sampled_from((None, 13))) if policy == "almost_tracking" else None,
             seed=draw(st.integers(0, 2**53 - 1)),
             sharpness=draw(st.sampled_from((1.0, 1.0, 1.5))),
+            guard=draw(st.sampled_from((0.0, 0.5))),
+            ties=draw(st.sampled_from(("limit", "paper"))),
+            keeps_floors=draw(st.booleans()),
             reward=kind,
             minimize=draw(st.booleans()),
             sticky=draw(st.booleans()),
@@ -93,6 +99,9 @@ class LiveTraffic(RuleBasedStateMachine):
                 self.made.sharpness,
                 self.made.batch_size,
                 sufficiency_by=self.made.sufficiency_by,
+                guard=self.made.guard,
+                ties=self.made.ties,
+                keeps_floors=self.made.keeps_floors,
             ),
             reward=reward,
             expiry=Expiry(*expiry) if expiry else None,
@@ -113,15 +122,15 @@ class LiveTraffic(RuleBasedStateMachine):
         for command, answer in zip(commands, answers, strict=True):
             self.expect_answer(command, answer)
 
-    def expect_answer(self, command: Ask, answer: Answer | BaseException) -> None:
+    def expect_answer(self, command: Ask, answer: AskAnswer | BaseException) -> None:
         """The answer of the model, arm for arm."""
         try:
             reason, arm, number = self.model.ask(command.unit, command.idempotency_key, self.workers.now)
         except Refused as refused:
             expect_refusal(answer, refused)
             return
-        assert isinstance(answer, Answer), answer
-        drawn = answer.assignment.draw if answer.assignment else None
+        assert isinstance(answer, AskAnswer), answer
+        drawn = answer.assignment.draw if answer.assignment else answer.first.draw if answer.first else None
         assert (answer.reason, answer.arm.position, drawn) == (reason, arm, number)
         if answer.created and answer.assignment and not answer.replayed:
             self.ids.append(answer.assignment.id)
@@ -220,6 +229,22 @@ class LiveTraffic(RuleBasedStateMachine):
         for (pick, reward, name), result in zip(drawn, results, strict=True):
             assert result.status == self.model.observe(pick % arms, reward, name)
 
+    @rule(data=st.data(), worker=_workers)
+    def change_observations(self, data: st.DataObject, worker: int) -> None:
+        """Corrections and voids of named observations at once, some of them again."""
+        names = st.sampled_from(("import-1", "import-2", "import-3"))
+        drawn = data.draw(st.lists(st.tuples(names, st.none() | self.rewards), min_size=1, max_size=4))
+        commands = [ChangeObservation(name, void=reward is None, reward=reward) for name, reward in drawn]
+        answers = self.workers.submit_together(self.key, commands, worker)
+        for (name, reward), answer in zip(drawn, answers, strict=True):
+            try:
+                self.model.change_observation(name, reward)
+            except Refused as refused:
+                expect_refusal(answer, refused)
+                continue
+            assert not isinstance(answer, BaseException), answer
+            assert answer.state.reward == reward
+
     # -- time ---------------------------------------------------------------------------------------------------
 
     @rule(seconds=st.sampled_from((0.0, 0.001, 3.0, 6.0, 30.0)))
@@ -250,7 +275,7 @@ class LiveTraffic(RuleBasedStateMachine):
     @rule(move=st.sampled_from(("pause", "resume", "resume")), worker=_workers)
     def pause_or_resume(self, move: Literal["pause", "resume"], worker: int) -> None:
         """A pause, or its end."""
-        self.expect(Step(move), worker, lambda: self.model.step(move))
+        self.expect(LifecycleMove(move), worker, lambda: self.model.step(move))
 
     @rule(move=st.sampled_from(("conclude", "archive")), sure=st.integers(0, 19), pick=st.none() | _numbers, worker=_workers)
     def end(self, move: Literal["conclude", "archive"], sure: int, pick: int | None, worker: int) -> None:
@@ -259,7 +284,7 @@ class LiveTraffic(RuleBasedStateMachine):
             return
         arm = None if pick is None or move == "archive" else pick % len(self.model.arms)
         name = None if arm is None else self.model.arms[arm].key
-        self.expect(Step(move, name), worker, lambda: self.model.step(move, arm))
+        self.expect(LifecycleMove(move, name), worker, lambda: self.model.step(move, arm))
 
     @precondition(lambda self: len(self.model.arms) < 6)
     @rule(least=st.sampled_from(_FLOORS), worker=_workers)

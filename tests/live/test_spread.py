@@ -10,14 +10,14 @@ from typing import Any
 import httpx
 import pytest
 
-from service.application.asks import Answer, Ask
-from service.application.experiments import ChangeArm
-from service.application.tells import ObservationItem, Observe, Tell
+from service.application.commands.arms import ChangeArm
+from service.application.commands.ask import Ask, AskAnswer
+from service.application.commands.tell import ObservationItem, Observe, Tell
 from service.domain import PolicySpec, RewardSpec
-from tests.conftest import NewDatabase
+from testing.databases import NewDatabase
+from testing.server import LIMITS, Server
+from testing.workers import Workers
 from tests.live.model import Model, ModelArm, Settings
-from tests.live.workers import Workers
-from tests.support.server import LIMITS, Server
 
 _ASKS = 1_000
 _IN_FLIGHT = 100
@@ -30,7 +30,7 @@ def test_a_thousand_simultaneous_asks_split_as_the_targets_say(workers: Workers,
     workers.submit(key, Observe([ObservationItem(arm, mean, None) for arm, mean in evidence.items()]))
     targets = {one.arm.key: one.target_share for one in workers.look(key).standings}
 
-    async def ask_all() -> list[Answer]:
+    async def ask_all() -> list[AskAnswer]:
         asked = [workers.contexts[number % 2].writer.submit(key, Ask(None)) for number in range(_ASKS)]
         return await asyncio.gather(*asked)
 
@@ -110,6 +110,7 @@ def test_workers_share_a_plan_restarts_continue_it_and_disabled_arms_leave_it(
     workers.replay(key)
 
 
+@pytest.mark.process
 def test_a_plan_outlives_a_killed_service(new_database: NewDatabase, key: str) -> None:
     """Two workers asked from many sides, killed in the middle and started again: the draws are those of one loop."""
     url = new_database()

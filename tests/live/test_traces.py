@@ -10,8 +10,8 @@ import httpx
 import numpy as np
 import pytest
 
+from testing.server import LIMITS, Server
 from tests.live.model import Model, ModelArm, Settings
-from tests.support.server import LIMITS, Server
 
 _TRACES = 20
 _DRAWS = 60
@@ -41,6 +41,7 @@ def trace(number: int) -> Trace:
         reward="real" if number % 3 == 0 else "binary",
         minimize=number % 5 == 0,
         expiry=(3600.0, 0.0) if number % 2 else None,
+        ties="limit" if number % 7 < 4 else "paper",
     )
     return Trace(number, settings, arms, list(rng.random(arms)))
 
@@ -51,6 +52,8 @@ async def play(client: httpx.AsyncClient, key: str, played: Trace) -> None:
     settings = played.settings
     names = [f"arm-{number}" for number in range(played.arms)]
     policy: dict[str, Any] = {"kind": settings.policy, "seed": settings.seed}
+    if settings.policy != "uniform":
+        policy["ties"] = settings.ties
     if settings.policy == "almost_tracking":
         policy["sufficiency_by"] = settings.sufficiency_by
     made = {

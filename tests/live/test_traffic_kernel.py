@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
-from pathlib import Path
-from types import ModuleType
-
 import numpy as np
 import pytest
 
+from benchmarks import live_kernel as kernel
 from service.exact import NO_REWARDS, Moments
 from service.policy.base import Evidence, Floats, Ints
 from service.policy.simple_tracking import SimpleTracking
 
-_FOLDER = Path(__file__).parents[2] / "benchmarks"
 _NO_CHANGES = np.zeros((0, 3), np.int64)
-
-
-@pytest.fixture(scope="module")
-def kernel() -> ModuleType:
-    """benchmarks/live_kernel.py."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.syspath_prepend(_FOLDER)
-        return importlib.import_module("live_kernel")
 
 
 def drawn_by_the_policy(
@@ -94,7 +82,7 @@ def drawn_by_the_policy(
 
 @pytest.mark.parametrize("delay", [0, 3, 40])
 @pytest.mark.parametrize(("loss", "window"), [(0.0, 0), (0.3, 0), (0.3, 60)])
-def test_late_and_lost_rewards_are_drawn_alike(kernel: ModuleType, delay: int, loss: float, window: int) -> None:
+def test_late_and_lost_rewards_are_drawn_alike(delay: int, loss: float, window: int) -> None:
     """Gaussian rewards, late, lost for ever or dropped after a window: the same arms, draw for draw."""
     rng = np.random.default_rng([delay, window, int(loss * 10)])
     means = rng.normal(size=12)
@@ -111,7 +99,7 @@ def test_late_and_lost_rewards_are_drawn_alike(kernel: ModuleType, delay: int, l
     assert drawn.tolist() == expected
 
 
-def test_conversions_silence_and_changing_arms_are_drawn_alike(kernel: ModuleType) -> None:
+def test_conversions_silence_and_changing_arms_are_drawn_alike() -> None:
     """Binary rewards, zeros by expiry, an arm added and one disabled and enabled again: the same arms, draw for draw."""
     rng = np.random.default_rng(3)
     rates = np.full(6, 0.2)
@@ -131,7 +119,7 @@ def test_conversions_silence_and_changing_arms_are_drawn_alike(kernel: ModuleTyp
     assert drawn.tolist() == expected
 
 
-def test_imputed_silence_without_lateness_is_the_synchronous_loop(kernel: ModuleType) -> None:
+def test_imputed_silence_without_lateness_is_the_synchronous_loop() -> None:
     """Conversions told at once and everything else counted as the zero that expiry will make it: the paper's own draws."""
     rng = np.random.default_rng(8)
     rates = np.full(10, 0.05)
@@ -145,7 +133,7 @@ def test_imputed_silence_without_lateness_is_the_synchronous_loop(kernel: Module
     assert live[0].tolist() == told[0].tolist()
 
 
-def test_many_arms_with_exchanged_costs_are_drawn_alike(kernel: ModuleType) -> None:
+def test_many_arms_with_exchanged_costs_are_drawn_alike() -> None:
     """Forty arms and thousands of exchanges of single costs: still the same arms."""
     rng = np.random.default_rng(11)
     means = np.concatenate([[0.5], np.zeros(39)])

@@ -9,18 +9,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from service.application.ledger import Ledger
 from service.domain import Arm, ArmRecord, ArmStatistics, Experiment, Expiry, PolicySpec, Progress, RewardSpec
+from service.engine.ledger import Ledger
 from service.policy import interpolation
 from service.policy import memory as memory_module
 from service.policy.base import DIRECT_UP_TO, SCORE_TIE, Evidence, Floats, track
 from service.policy.interpolation import interpolated_sums
 from service.policy.memory import REFRESH_AFTER, TargetMemory, remembered_targets
 from service.policy.simple_tracking import SimpleTracking
-from service.policy.weights import gaps_to_best, pair_costs, ratio_sums, targets_from_means
+from service.policy.weights import LIMIT, PAPER, WeightRule, gaps_to_best, pair_costs, ratio_sums, targets_from_means
 
 TOLERANCE = 1e-11
 ARMS = DIRECT_UP_TO + 8
+SHARPEST = WeightRule(3.0)
+RULES = [PAPER, LIMIT, SHARPEST, WeightRule(2.0, 0.5, "limit"), WeightRule(1.5, 0.25)]
 Kind = Literal["plain", "tie", "tie with the best", "ulp", "beyond the best", "best falls", "silent", "tiny", "huge"]
 KINDS: tuple[Kind, ...] = (
     "plain",
@@ -67,13 +69,14 @@ def beginnings(seed: int, arms: int) -> list[Floats]:
         np.concatenate([rng.choice([0.0, 1e-7, 1e-3], arms - 1), [5.0]]) + rng.random(arms) * 1e-12,
         rng.choice([-1.0, 1.0], arms) * 10.0 ** rng.uniform(-300, 300, arms),
         np.full(arms, 0.25),
+        np.concatenate([np.full(arms - 5, 0.25), np.zeros(5)]),
         np.append(np.full(arms - 1, -1.7e308), 1.7e308),
     ]
 
 
-def assert_as_direct(found: Floats, means: Floats, sharpness: float) -> None:
+def assert_as_direct(found: Floats, means: Floats, rule: WeightRule) -> None:
     """Within the tolerance, absolute, and weights all the same."""
-    assert np.abs(found - targets_from_means(means, sharpness)).max() <= TOLERANCE
+    assert np.abs(found - targets_from_means(means, rule)).max() <= TOLERANCE
     assert abs(found.sum() - 1.0) <= 1e-12
     assert (found > 0).all()
 
@@ -87,8 +90,8 @@ def test_whole_computation_equals_the_direct_formula(arms: int) -> None:
         sums = interpolated_sums(gaps)
         assert np.isnan(sums[~challengers]).all()
         assert sums[challengers] == pytest.approx(pair_costs(gaps)[challengers] + 0.25, rel=1e-13)
-        for sharpness in (1.0, 2.0):
-            assert_as_direct(remembered_targets(means, sharpness, None)[0], means, sharpness)
+        for rule in RULES:
+            assert_as_direct(remembered_targets(means, rule, None)[0], means, rule)
 
 
 def test_worst_single_summand_bounds_every_sum() -> None:
@@ -102,9 +105,9 @@ def test_worst_single_summand_bounds_every_sum() -> None:
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.integers(0, 11), st.integers(0, 99), st.sampled_from([1.0, 1.5, 2.0]), MOVES, st.sampled_from([0, 40_000]))
+@given(st.integers(0, 12), st.integers(0, 99), st.sampled_from(RULES), MOVES, st.sampled_from([0, 40_000]))
 def test_random_walks_equal_the_direct_formula(
-    shape: int, seed: int, sharpness: float, moves: list[tuple[int, Kind, float]], cell_cost: int
+    shape: int, seed: int, rule: WeightRule, moves: list[tuple[int, Kind, float]], cell_cost: int
 ) -> None:
     """Arms that move one at a time, across the best, into ties and out, by an ulp or 300 orders: every step agrees."""
     means = beginnings(seed, ARMS)[shape]
@@ -114,56 +117,56 @@ def test_random_walks_equal_the_direct_formula(
         for chosen, kind, chance in moves:
             index = int(np.nanargmax(means)) if kind == "best falls" and not np.isnan(means).all() else chosen
             means[index] = moved_mean(means, kind, chance)
-            targets, memory = remembered_targets(means, sharpness, memory)
-            assert_as_direct(targets, means, sharpness)
+            targets, memory = remembered_targets(means, rule, memory)
+            assert_as_direct(targets, means, rule)
 
 
 def test_steps_do_not_drift() -> None:
     """Thousands of moves, in bursts that fling a sum up and down by orders of magnitude, stay within the tolerance."""
     rng = np.random.default_rng(3)
     means = np.append(rng.random(ARMS - 1), 2.0)
-    _, memory = remembered_targets(means, 2.0, None)
+    _, memory = remembered_targets(means, SHARPEST, None)
     for step in range(3 * REFRESH_AFTER):
         near = (step // 300) % 2 == 0
         means[rng.integers(ARMS - 1)] = 2.0 - (1e-8 * rng.random() if near else 1.0 + rng.random())
-        targets, memory = remembered_targets(means, 2.0, memory)
+        targets, memory = remembered_targets(means, SHARPEST, memory)
         if step % 50 == 0:
-            assert_as_direct(targets, means, 2.0)
+            assert_as_direct(targets, means, SHARPEST)
 
 
 def test_a_moved_arm_takes_a_step_and_a_moved_best_a_fresh_start() -> None:
     """The cheap way is taken where it may be: fresh starts are for the best mean, many moves, and other arms."""
     rng = np.random.default_rng(4)
     means = np.append(rng.random(ARMS - 1), 2.0)
-    _, memory = remembered_targets(means, 1.0, None)
+    _, memory = remembered_targets(means, PAPER, None)
     means[5] = 0.5
-    _, stepped = remembered_targets(means, 1.0, memory)
+    _, stepped = remembered_targets(means, PAPER, memory)
     assert stepped is not None
     assert stepped.steps == 1
-    assert remembered_targets(means, 1.0, stepped)[1] is stepped
+    assert remembered_targets(means, PAPER, stepped)[1] is stepped
     means[-1] = 2.5
-    _, fresh = remembered_targets(means, 1.0, stepped)
+    _, fresh = remembered_targets(means, PAPER, stepped)
     assert fresh is not None
     assert fresh.steps == 0
     means[:100] += 0.01
-    _, many = remembered_targets(means, 1.0, fresh)
+    _, many = remembered_targets(means, PAPER, fresh)
     assert many is not None
     assert many.steps == 0
-    targets, other_arms = remembered_targets(means[:-1], 1.0, many)
+    targets, other_arms = remembered_targets(means[:-1], PAPER, many)
     assert other_arms is not None
-    assert_as_direct(targets, means[:-1], 1.0)
+    assert_as_direct(targets, means[:-1], PAPER)
 
 
 def test_a_memory_is_a_value() -> None:
     """What was remembered does not change when it is used, and gives the same answer again."""
     rng = np.random.default_rng(5)
     means = np.append(rng.random(ARMS - 1), 2.0)
-    _, memory = remembered_targets(means, 1.0, None)
+    _, memory = remembered_targets(means, PAPER, None)
     assert memory is not None
     kept = [memory.gaps.copy(), memory.sums.copy(), memory.peaks.copy()]
     means[3] = 0.1
-    first, _ = remembered_targets(means, 1.0, memory)
-    again, _ = remembered_targets(means, 1.0, memory)
+    first, _ = remembered_targets(means, PAPER, memory)
+    again, _ = remembered_targets(means, PAPER, memory)
     assert first.tolist() == again.tolist()
     for then, now in zip(kept, [memory.gaps, memory.sums, memory.peaks], strict=True):
         assert np.array_equal(then, now, equal_nan=True)
@@ -172,7 +175,7 @@ def test_a_memory_is_a_value() -> None:
 def test_few_arms_go_by_the_direct_formula() -> None:
     """Up to DIRECT_UP_TO arms nothing is remembered and no bit differs."""
     means = np.random.default_rng(6).random(DIRECT_UP_TO)
-    targets, memory = remembered_targets(means, 1.0, None)
+    targets, memory = remembered_targets(means, PAPER, None)
     assert memory is None
     assert targets.tolist() == targets_from_means(means).tolist()
 
@@ -180,14 +183,14 @@ def test_few_arms_go_by_the_direct_formula() -> None:
 def test_what_the_bound_does_not_cover_goes_by_the_direct_formula() -> None:
     """Beyond the largest sharpness of the API no bound is proved, so nothing faster is used."""
     means = np.random.default_rng(6).random(ARMS)
-    targets, memory = remembered_targets(means, 2.5, None)
+    targets, memory = remembered_targets(means, WeightRule(3.5), None)
     assert memory is None
-    assert targets.tolist() == targets_from_means(means, 2.5).tolist()
+    assert targets.tolist() == targets_from_means(means, WeightRule(3.5)).tolist()
 
 
 def test_arms_without_any_reward_share_alike() -> None:
     """Before the first reward of many arms the targets are equal."""
-    targets, memory = remembered_targets(np.full(ARMS, np.nan), 1.0, None)
+    targets, memory = remembered_targets(np.full(ARMS, np.nan), PAPER, None)
     assert memory is None
     assert targets.tolist() == [1 / ARMS] * ARMS
 
@@ -201,7 +204,7 @@ def test_a_tie_in_doubt_is_decided_by_the_direct_formula(offset: float) -> None:
     expected = track(evidence, lambda: targets, lambda: targets)
     rng = np.random.default_rng(7)
     for _ in range(20):
-        off = targets * (1 + rng.uniform(-2e-11, 2e-11, ARMS))
+        off = targets * (1 + rng.uniform(-2.5e-11, 2.5e-11, ARMS))
         assert track(evidence, lambda off=off: off, lambda: targets) == expected  # type: ignore[misc]
 
 
@@ -210,7 +213,7 @@ def test_a_tie_in_doubt_is_decided_by_the_direct_formula(offset: float) -> None:
 def test_decisions_are_those_of_the_direct_formula(seed: int, scale: int, with_floors: bool) -> None:  # noqa: FBT001 - hypothesis
     """Tracking from remembered targets draws the very arms that tracking from direct ones draws."""
     rng = np.random.default_rng(seed)
-    policy = SimpleTracking(1.5)
+    policy = SimpleTracking(WeightRule(2.0, 0.5, "limit"))
     means = rng.binomial(20, 0.4, ARMS) / 20
     floors = np.where(np.arange(ARMS) < 3, 0.05, 0.0) if with_floors else np.zeros(ARMS)
     evidence = Evidence(means, rng.integers(1, 3, ARMS) * scale, np.zeros(ARMS, np.bool_), floors)
@@ -226,7 +229,10 @@ def test_decisions_are_those_of_the_direct_formula(seed: int, scale: int, with_f
 
 def ledger_of(arms: int, expiry: Expiry | None) -> Ledger:
     """A new experiment with this many arms."""
-    policy, reward = PolicySpec("simple_tracking", seed=1, sharpness=1.25), RewardSpec("binary")
+    policy, reward = (
+        PolicySpec("simple_tracking", seed=1, sharpness=1.25, guard=0.25, ties="limit", keeps_floors=True),
+        RewardSpec("binary"),
+    )
     experiment = Experiment(1, "many", "", "", policy, reward, expiry, True, 0.95, None, "running", None, 0)
     progress = Progress(experiment, version=1, as_of=0, draws=0, epoch=1)
     named = (Arm(place, f"arm-{place}", "", None, min_share=0.01 if place == 1 else 0.0) for place in range(arms))
@@ -247,9 +253,9 @@ def test_ledger_decides_as_the_direct_formula_over_a_long_trace(expiry: Expiry |
             if rng.random() < 0.9:
                 assignment = waiting.pop(int(rng.integers(len(waiting))))
                 reward = float(rng.random() < 0.2 + 0.5 * assignment.arm / ARMS)
-                told = ledger.move(assignment, "reward", "rewarded", reward, step)
+                told = ledger.step(assignment, "reward", reward, step)
                 if rng.random() < 0.05:
-                    ledger.move(told, "correction", "rewarded", 1.0 - reward, step)
+                    ledger.step(told, "correction", 1.0 - reward, step)
             if step % 100 == 99:
                 ledger.observe(int(rng.integers(ARMS)), 1.0, None, step)
             if step in (500, 650):

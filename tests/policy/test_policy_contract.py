@@ -19,6 +19,8 @@ from tests.policy.evidence import evidence_of, magnitudes
 SPECS = [PolicySpec(kind, seed=11) for kind in get_args(PolicyKind)] + [
     PolicySpec("almost_tracking", seed=11, sufficiency_by="realised", batch_size=30),
     PolicySpec("simple_tracking", sharpness=1.5),
+    PolicySpec("simple_tracking", sharpness=2.0, guard=0.5, ties="limit"),
+    PolicySpec("almost_tracking", seed=11, sharpness=3.0, guard=0.25, ties="limit"),
 ]
 every_policy = pytest.mark.parametrize("spec", SPECS, ids=lambda spec: f"{spec.kind}-{spec.sharpness}-{spec.sufficiency_by}")
 

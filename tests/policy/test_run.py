@@ -8,21 +8,39 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.policy.base import Evidence, Floats, Policy
+from service.policy.kept_floors import KeptFloors
 from service.policy.run import FEW
 from service.policy.simple_tracking import SimpleTracking
 from service.policy.uniform import Uniform
+from service.policy.weights import LIMIT, WeightRule
 
 _DRAWS = 300
+POLICIES = [
+    SimpleTracking(),
+    SimpleTracking(WeightRule(2.0, 0.5, "limit")),
+    Uniform(),
+    KeptFloors(SimpleTracking(LIMIT)),
+    KeptFloors(Uniform()),
+]
 
 
-@pytest.mark.parametrize("policy", [SimpleTracking(), SimpleTracking(sharpness=1.5), Uniform()])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        SimpleTracking(),
+        SimpleTracking(WeightRule(2.0, 0.5, "limit")),
+        Uniform(),
+        KeptFloors(SimpleTracking(LIMIT)),
+        KeptFloors(Uniform()),
+    ],
+)
 @given(data=st.data())
 def test_a_run_chooses_as_the_policy_does(policy: Policy, data: st.DataObject) -> None:
     """Same arms, same reasons, ties included: few means of few values make many of them."""
     arms = data.draw(st.integers(1, FEW))
     means = data.draw(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0, float("nan")]), min_size=arms, max_size=arms))
     counts = data.draw(st.lists(st.integers(1, 40), min_size=arms, max_size=arms))
-    floors = data.draw(st.lists(st.sampled_from([0.0, 0.0, 0.01]), min_size=arms, max_size=arms))
+    floors = data.draw(st.lists(st.sampled_from([0.0, 0.0, 0.01, 0.03]), min_size=arms, max_size=arms))
     evidence = Evidence(np.array(means), np.array(counts, np.int64), np.zeros(arms, np.bool_), np.array(floors))
     targets = policy.targets(evidence)
     run = policy.run(evidence, lambda: targets)

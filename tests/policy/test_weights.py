@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.policy.base import Floats
-from service.policy.weights import h1_weights, targets_from_means
-from tests.policy.evidence import any_means, direct_weights, means_of, whole_means
+from service.policy.weights import LIMIT, PAPER, WeightRule, h1_weights, targets_from_means
+from tests.policy.evidence import any_means, direct_weights, means_of, rules, whole_means
 
 
 def assert_are_weights(weights: Floats) -> None:
@@ -19,16 +19,64 @@ def assert_are_weights(weights: Floats) -> None:
     assert abs(float(weights.sum()) - 1) <= 1e-12
 
 
-@given(any_means, st.floats(1, 2))
-def test_weights_are_shares(means: Floats, sharpness: float) -> None:
-    """Whatever the means, the weights are finite, not negative, and sum to one."""
-    assert_are_weights(h1_weights(means, sharpness))
+@given(any_means, rules)
+def test_weights_are_shares(means: Floats, rule: WeightRule) -> None:
+    """Whatever the means and the rule, the weights are finite, not negative, and sum to one."""
+    assert_are_weights(h1_weights(means, rule))
 
 
-@given(any_means, st.sampled_from([1.0, 1.25, 1.5, 2.0]))
-def test_weights_equal_the_direct_formula(means: Floats, sharpness: float) -> None:
+@given(any_means, rules)
+def test_weights_equal_the_direct_formula(means: Floats, rule: WeightRule) -> None:
     """They are those of the formula added term by term, within what the tie rule allows."""
-    assert np.abs(h1_weights(means, sharpness) - direct_weights(means, sharpness)).max() <= 1e-11
+    assert np.abs(h1_weights(means, rule) - direct_weights(means, rule)).max() <= 1e-11
+
+
+@given(any_means, rules)
+def test_a_guard_is_a_floor_under_every_weight(means: Floats, rule: WeightRule) -> None:
+    """No arm has less than `guard` times its weight without sharpening; nor less than a quarter of that by the paper's ties."""
+    weights = h1_weights(means, rule)
+    assert (weights >= rule.guard * h1_weights(means, WeightRule(ties=rule.ties)) - 1e-15).all()
+    assert (weights >= rule.guard / 4 * h1_weights(means, PAPER) - 1e-15).all()
+
+
+@given(st.integers(2, 60), st.lists(st.floats(1e-3, 1e3), max_size=40))
+def test_a_tie_costs_no_arm_more_than_three_quarters_of_its_weight(tied: int, gaps: list[float]) -> None:
+    """Ties by their limit against the paper's: the tied arms never lose, and nobody loses more than docs/weights.md proves."""
+    means = -np.array([0.0] * tied + gaps)
+    limit, paper = h1_weights(means, LIMIT), h1_weights(means, PAPER)
+    assert (limit[:tied] >= paper[:tied] - 1e-15).all()
+    least = 0.5 if tied == 2 else 0.25
+    assert (limit >= least * paper - 1e-15).all()
+
+
+@given(st.integers(2, 8), st.lists(st.floats(0.01, 10), max_size=12), st.data())
+def test_weights_run_continuously_into_a_tie(tied: int, gaps: list[float], data: st.DataObject) -> None:
+    """One leader stays, whichever; the others come to it together: in the limit the weights are those of the tie."""
+    rule = data.draw(rules.filter(lambda rule: rule.ties == "limit"))
+    leader, step = data.draw(st.integers(0, tied - 1)), data.draw(st.floats(1e-9, 1e-7))
+    means = -np.array([step] * tied + gaps)
+    means[leader] = 0.0
+    at_the_tie = -np.array([0.0] * tied + gaps)
+    assert np.abs(h1_weights(means, rule) - h1_weights(at_the_tie, rule)).max() <= 1e-4
+
+
+@given(st.lists(st.floats(0.01, 10), min_size=1, max_size=12), st.sampled_from([1e-4, 1e-6, 1e-8, 1e-12]))
+def test_two_leaders_part_continuously_whoever_leads(gaps: list[float], step: float) -> None:
+    """From either side of a tie of two the weights come to the same, as fast as the gap closes; the paper's jump at the tie."""
+    tie = -np.array([0.0, 0.0, *gaps])
+    for leading in (0, 1):
+        means = tie.copy()
+        means[1 - leading] = -step
+        assert np.abs(h1_weights(means, LIMIT) - h1_weights(tie, LIMIT)).max() <= 100 * len(gaps) * step
+    assert h1_weights(tie, LIMIT)[0] > h1_weights(tie, PAPER)[0]
+
+
+def test_the_example_of_the_documentation() -> None:
+    """Almost tied and tied leaders have the same weights by the limit, and not by the paper's rule."""
+    near, tied = np.array([0.130, 0.1299, 0.10, 0.10, 0.10]), np.array([0.130, 0.130, 0.10, 0.10, 0.10])
+    assert h1_weights(near, LIMIT) == pytest.approx([0.312, 0.312, 0.125, 0.125, 0.125], abs=1e-3)
+    assert h1_weights(tied, LIMIT) == pytest.approx([0.3125, 0.3125, 0.125, 0.125, 0.125], abs=1e-12)
+    assert h1_weights(tied, PAPER) == pytest.approx([0.2] * 5, abs=1e-12)
 
 
 def test_two_and_three_arms_by_hand() -> None:
@@ -49,18 +97,18 @@ def test_an_exact_shift_changes_no_bit(means: Floats, shift: int) -> None:
     assert h1_weights(means + shift).tolist() == h1_weights(means).tolist()
 
 
-@given(any_means, st.randoms())
-def test_permuting_the_arms_permutes_the_weights(means: Floats, random: object) -> None:
+@given(any_means, rules, st.randoms())
+def test_permuting_the_arms_permutes_the_weights(means: Floats, rule: WeightRule, random: object) -> None:
     """No arm is treated by its position."""
     order = list(range(len(means)))
     random.shuffle(order)  # type: ignore[attr-defined]
-    assert np.abs(h1_weights(means[order]) - h1_weights(means)[order]).max() <= 1e-12
+    assert np.abs(h1_weights(means[order], rule) - h1_weights(means, rule)[order]).max() <= 1e-12
 
 
-@given(any_means)
-def test_better_arms_never_weigh_less(means: Floats) -> None:
+@given(any_means, rules)
+def test_better_arms_never_weigh_less(means: Floats, rule: WeightRule) -> None:
     """The order of the weights is the order of the means, and equal means have equal weights."""
-    weights = h1_weights(means)
+    weights = h1_weights(means, rule)
     order = np.argsort(means, kind="stable")
     assert (np.diff(weights[order]) >= -1e-12).all()
     for mean in np.unique(means):
@@ -74,7 +122,7 @@ def test_all_tied_arms_share_alike(arms: int, mean: float) -> None:
 
 
 @given(any_means)
-def test_best_arms_take_the_cheapest_cost(means: Floats) -> None:
+def test_by_the_paper_best_arms_take_the_cheapest_cost(means: Floats) -> None:
     """Every empirically best arm weighs as much as the nearest challenger."""
     weights = h1_weights(means)
     challengers = means < means.max()
@@ -121,7 +169,7 @@ def test_one_arm_takes_everything() -> None:
 @given(any_means)
 def test_sharpness_sharpens(means: Floats) -> None:
     """A larger exponent never takes from the heaviest arm and never gives to the lightest."""
-    plain, sharp = h1_weights(means, 1.0), h1_weights(means, 1.5)
+    plain, sharp = h1_weights(means), h1_weights(means, WeightRule(1.5))
     assert sharp.max() >= plain.max() - 1e-12
     assert sharp.min() <= plain.min() + 1e-12
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from service.policy.base import Ints
-from service.simulation.algorithms.catalogue import contender
 from service.simulation.environments import Environment, Kind, of_means
+from service.simulation.kernels.catalogue import contender
 from service.simulation.runner import stream, world_of
 
 

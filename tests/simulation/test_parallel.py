@@ -11,7 +11,10 @@ from service.simulation.environments import of_means
 from service.simulation.runner import cell
 from service.simulation.session import Session
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # dask and its web server warn about things that are not ours
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.filterwarnings("ignore"),  # dask and its web server warn about things that are not ours
+]
 CELLS = [cell(of_means([0.4, 0.0, 0.1]), policy, 60, 3) for policy in ("simple_tracking", "uniform")]
 
 

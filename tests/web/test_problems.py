@@ -64,7 +64,7 @@ def test_an_unexpected_failure_tells_nothing_but_its_name() -> None:
 
     async def ask() -> httpx.Response:
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             return await client.get("/defect", headers={"X-Request-Id": "mine"})
 
     answer = asyncio.run(ask())
@@ -74,4 +74,5 @@ def test_an_unexpected_failure_tells_nothing_but_its_name() -> None:
         "mine",
         "mine",
     )
+    assert answer.headers["connection"] == "close"  # as the server does after a defect
     assert "secret" not in answer.text

@@ -1,8 +1,8 @@
-"""Pictures of an experiment: SVG written by hand, because nothing else draws three charts in a millisecond (docs/decisions)."""
+"""Pictures of an experiment: SVG written by hand, because nothing else draws three in a millisecond (docs/decisions/0008)."""
 
-from service.web.charts.certainty import draw_certainty
-from service.web.charts.means import draw_means
+from service.web.charts.certainty_chart import draw_certainty
+from service.web.charts.means_chart import draw_means
 from service.web.charts.style import Look, look_for
-from service.web.charts.traffic import draw_traffic
+from service.web.charts.traffic_chart import draw_traffic
 
 __all__ = ["Look", "draw_certainty", "draw_means", "draw_traffic", "look_for"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from service.application.recommending import Recommendation
+from service.application.reads.recommendation import Recommendation
 from service.domain import Arm
 from service.web.charts.scales import Scale, moment, time_ticks
 from service.web.charts.style import Look

@@ -10,8 +10,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from service.errors import BestArmError
+from service.web.api.parameters import ContextOf
 from service.web.problems import STATUS
-from service.web.requests import ContextOf
 
 _HERE = Path(__file__).parent
 _POLICY = (

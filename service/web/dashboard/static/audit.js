@@ -7,7 +7,7 @@ import * as format from "./format.js";
 const MOVES = { start: "Started", pause: "Paused", resume: "Resumed", conclude: "Concluded", archive: "Archived" };
 const PAGE = 100;
 
-function sentence({ kind, arm, assignment, details }) {
+function sentence({ kind, arm, draw, details }) {
   switch (kind) {
     case "created":
       return "Created";
@@ -21,13 +21,17 @@ function sentence({ kind, arm, assignment, details }) {
       if (details.after?.status) return `Arm ${arm} ${details.after.status === "active" ? "enabled" : "disabled"}`;
       return `Arm ${arm} changed: ${changes(details.after)}`;
     case "correction":
-      return `Reward of draw ${format.count(assignment)} (${arm}) corrected: ${told(details.before)} → ${told(details.after)}`;
+      return `Reward of draw ${format.count(draw)} (${arm}) corrected: ${told(details.before)} → ${told(details.after)}`;
     case "void":
-      return `Draw ${format.count(assignment)} (${arm}) voided`;
+      return `Draw ${format.count(draw)} (${arm}) voided`;
+    case "observation_edit":
+      return `Observation ${details.observation} (${arm}) corrected: ${told(details.before)} → ${told(details.after)}`;
+    case "observation_void":
+      return `Observation ${details.observation} (${arm}) voided`;
     case "expiry_run":
       return `${format.count(details.expired)} silent draw${details.expired === 1 ? "" : "s"} expired`;
-    default:
-      return kind;
+    default: // a kind that has no sentence of its own yet
+      return (kind[0].toUpperCase() + kind.slice(1)).replaceAll("_", " ");
   }
 }
 

@@ -80,8 +80,9 @@ const after = decimal("after", "24");
 const silent = decimal("silent", "0");
 const sticky = h("input", { type: "checkbox", name: "sticky" });
 const confidence = decimal("confidence", "95");
-const policy = choice("policy", [["simple_tracking", "Simple Tracking: adapts with every draw"], ["almost_tracking", "Almost Tracking: adapts in batches"], ["uniform", "Uniform: equal shares"]]);
+const policy = choice("policy", [["auto", "Automatic: what errs least for these rewards and arms"], ["simple_tracking", "Simple Tracking: adapts with every draw"], ["almost_tracking", "Almost Tracking: adapts in batches"], ["uniform", "Uniform: equal shares"]]);
 const sharpness = decimal("sharpness", "1");
+const guard = decimal("guard", "0");
 const batch = text("batch", { inputmode: "numeric" });
 const seed = text("seed", { inputmode: "numeric" });
 const byItself = h("input", { type: "checkbox", name: "by-itself" });
@@ -120,7 +121,8 @@ replace(
       h(
         "div",
         { class: "pair-row" },
-        onlyWhen(policy, ["simple_tracking", "almost_tracking"], field("Sharpness (1 to 2)", "/policy/sharpness", sharpness)),
+        onlyWhen(policy, ["simple_tracking", "almost_tracking"], field("Sharpness (1 to 3)", "/policy/sharpness", sharpness, "1: the paper's weights.")),
+        onlyWhen(policy, ["simple_tracking", "almost_tracking"], field("Guard (0 to 1)", "/policy/guard", guard, "The part of the paper's weights in the mixture.")),
         onlyWhen(policy, "almost_tracking", field("Batch size", "/policy/batch_size", batch, "Empty: twice the number of arms.")),
         field("Seed", "/policy/seed", seed, "Empty: random."),
       ),
@@ -139,7 +141,7 @@ function read() {
   const reward = { kind: rewardKind.value, goal: goal.value };
   if (rewardKind.value === "bounded") Object.assign(reward, { min: numeric(low), max: numeric(high) });
   const rule = { kind: policy.value, seed: numeric(seed) };
-  if (policy.value !== "uniform") rule.sharpness = numeric(sharpness);
+  if (policy.value.endsWith("_tracking")) Object.assign(rule, { sharpness: numeric(sharpness), guard: numeric(guard) });
   if (policy.value === "almost_tracking") rule.batch_size = numeric(batch);
   const hours = numeric(after);
   const expiry = { after_seconds: typeof hours === "number" ? hours * HOUR : hours, reward: silence.value === "count" ? numeric(silent) : null };

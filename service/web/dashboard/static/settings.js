@@ -35,7 +35,8 @@ function rowsOf(experiment, recommendation) {
     ["Visitors", experiment.sticky ? "keep their arm" : "get an arm at every ask"],
     ["Confidence", format.percent(experiment.confidence, 1).replace(".0%", "%")],
     ["Intervals", recommendation.method],
-    ["Concludes by itself", rule ? `when separated, after ${format.plural(rule.min_observations, "observation")}` : "no"],
+    ["Concludes by itself", rule ? `when ${rule.decided ? "decided" : "separated"}, after ${format.plural(rule.min_observations, "observation")}` : "no"],
+    ...(experiment.worthwhile === null ? [] : [["Worthwhile", `a difference of ${format.number(experiment.worthwhile)}`]]),
     ["Created", format.moment(experiment.created_at)],
   ];
 }

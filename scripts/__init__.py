@@ -1,0 +1,1 @@
+"""Programs that the targets of make run, as `python -m scripts.NAME` or by their path."""

@@ -1,0 +1,1 @@
+"""What changes an experiment: one module a use case."""

@@ -1,0 +1,225 @@
+"""Experiments: create, describe, list and patch them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from service.domain import Arm, ArmRecord, ArmStatistics, Event, Experiment, PolicySpec, Progress, RewardSpec, event_details
+from service.domain.limits import FEW_ARMS, MOST_ARMS_ON_PAGE, MOST_VALUES_BYTES
+from service.engine.clock import now_microseconds
+from service.errors import (
+    Conflict,
+    ExperimentExists,
+    IllegalTransition,
+    InvalidValue,
+    VersionConflict,
+)
+from service.policy.automatic import AutomaticPolicy
+from service.storage import creation
+from service.storage.queries import stored_experiments, stored_replies
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from service.application.commands.idempotency import Once, Rendered
+    from service.application.context import Context
+    from service.application.live.reader import Reader
+    from service.domain.lookups import LookupRequest
+    from service.engine.ledger import Ledger
+    from service.engine.queue import Command
+    from service.storage.database import Connection
+    from service.storage.queries.experiment_list import ExperimentFilter
+
+Described = tuple[Progress, list[ArmRecord]]
+Listed = tuple[Progress, list[Arm]]
+"""An experiment with its arms, but without their values."""
+Condition = Callable[[Described], bool]
+"""Is the experiment still what the caller saw? Asked where it is changed, so that nobody can come in between."""
+
+# A page of so many is read and written in about ten milliseconds.
+_FEW_LISTED_ARMS = 1_000
+# Floors are given as decimals whose sum may miss one by rounding.
+_FLOOR_SLACK = 1e-9
+
+
+def resolved_policy(given: PolicySpec | AutomaticPolicy, reward: RewardSpec, arms: int) -> PolicySpec:
+    """The policy as it is stored: one that is still to be chosen is chosen here."""
+    return given.resolved(reward.kind, arms) if isinstance(given, AutomaticPolicy) else given
+
+
+def check_expiry(experiment: Experiment) -> None:
+    """Silence can only mean a reward that could have been told."""
+    expiry = experiment.expiry
+    if expiry and expiry.reward is not None:
+        objection = experiment.reward.objection_to(expiry.reward)
+        if objection:
+            raise InvalidValue("/expiry/reward", objection)
+
+
+def check_worthwhile(experiment: Experiment) -> None:
+    """A difference can only matter if means can differ by so much."""
+    reward, least = experiment.reward, experiment.worthwhile
+    if least is None or reward.kind == "real":
+        return
+    width = 1.0 if reward.minimum is None or reward.maximum is None else reward.maximum - reward.minimum
+    if least >= width:
+        raise InvalidValue("/worthwhile", f"What is worthwhile must be below {width:g}, the range of the rewards.")
+
+
+def check_batch_size(experiment: Experiment, arms: Sequence[Arm]) -> None:
+    """Checked when the policy is set; batches grow by themselves when arms are added."""
+    batch_size = experiment.policy.batch_size
+    if batch_size is not None and batch_size < 2 * len(arms):
+        raise InvalidValue("/policy/batch_size", f"A batch must hold at least 2 draws per arm: {2 * len(arms)}.")
+
+
+def check_arms(arms: Sequence[Arm], floor: str = "/arms") -> None:
+    """Floors of the active arms and values of all arms together; `floor` points at what would break the former."""
+    if sum(arm.min_share for arm in arms if arm.active) > 1 + _FLOOR_SLACK:
+        raise InvalidValue(floor, "The floors (min_share) of all active arms together must not exceed 1.")
+    if sum(len(json.dumps(arm.value, ensure_ascii=False, separators=(",", ":")).encode()) for arm in arms) > MOST_VALUES_BYTES:
+        raise InvalidValue("/arms", "The values of all arms together must not exceed 8 MiB.")
+
+
+async def create(context: Context, experiment: Experiment, arms: Sequence[Arm], once: Once[Described]) -> Rendered:
+    """Store a new experiment. Its key, and the idempotency key, are guarded by the database."""
+    check_expiry(experiment)
+    check_worthwhile(experiment)
+    check_batch_size(experiment, arms)
+    check_arms(arms)
+    now = now_microseconds()
+    experiment = replace(experiment, created_at=now)
+    created = Event(sequence=1, kind="created", at=now, details=event_details.created_details(experiment, arms))
+    progress = Progress(experiment, version=1, as_of=now, draws=0, epoch=1)
+    members = [ArmRecord(arm, ArmStatistics()) for arm in arms]
+    try:
+        async with context.database.writing() as connection:
+            stored = await stored_replies.find_reply(connection, once.route, once.key) if once.key is not None else None
+            if stored:
+                return once.repeat(stored)
+            await creation.insert_experiment(
+                connection, progress, members, created, lambda known: once.answer((known, members), now)[1]
+            )
+    except ExperimentExists:
+        # A retry that ran beside the first request finds the key taken, and then the first one's answer.
+        if once.key is not None:
+            async with context.database.reading() as connection:
+                stored = await stored_replies.find_reply(connection, once.route, once.key)
+            if stored:
+                return once.repeat(stored)
+        raise
+    return once.answer((progress, members), now)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class PageOfList:
+    """Which page of the list of experiments: of which of them, behind which id, and how many."""
+
+    filter: ExperimentFilter
+    before: int | None
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPage:
+    """What was found, and how many of it the page shows; what is left tells that another page follows."""
+
+    found: list[Listed]
+    shown: int
+
+
+async def describe(reader: Reader, key: str) -> Described:
+    """One experiment with its arms."""
+    async with reader.database.reading() as connection:
+        return await stored_experiments.experiment_by_key(connection, key)
+
+
+async def describe_if_small(reader: Reader, key: str) -> Described | None:
+    """The same, or None if there are so many arms that it is better read in a lane."""
+    async with reader.database.reading() as connection:
+        return await stored_experiments.small_experiment_by_key(connection, key, FEW_ARMS)
+
+
+async def list_page(reader: Reader, wanted: PageOfList) -> ListedPage:
+    """A page of experiments; it ends early where they would have too many arms together."""
+    async with reader.database.reading() as connection:
+        found = await _page(connection, wanted)
+        return await _with_listed_arms(connection, found, _shown(found, wanted.size))
+
+
+async def list_small_page(reader: Reader, wanted: PageOfList) -> ListedPage | None:
+    """The same, or None if there are so many arms that it is better read in a lane."""
+    async with reader.database.reading() as connection:
+        found = await _page(connection, wanted)
+        shown = _shown(found, wanted.size)
+        many = sum(arms for _, arms in found[:shown]) > _FEW_LISTED_ARMS
+        return None if many else await _with_listed_arms(connection, found, shown)
+
+
+async def _page(connection: Connection, wanted: PageOfList) -> list[tuple[Progress, int]]:
+    """One more than asked for, with how many arms each has."""
+    return await stored_experiments.page_of_experiments(connection, wanted.filter, before=wanted.before, limit=wanted.size + 1)
+
+
+def _shown(found: Sequence[tuple[Progress, int]], size: int) -> int:
+    """How many of them fit on a page: at least one."""
+    together = accumulate(arms for _, arms in found[:size])
+    return max(1, sum(arms <= MOST_ARMS_ON_PAGE for arms in together))
+
+
+async def _with_listed_arms(connection: Connection, found: Sequence[tuple[Progress, int]], shown: int) -> ListedPage:
+    arms = await stored_experiments.listed_arms(connection, [progress.experiment.id for progress, _ in found[:shown]])
+    return ListedPage([(progress, arms.get(progress.experiment.id, [])) for progress, _ in found], shown)
+
+
+class SettingsCommand:
+    """A command that needs to look nothing up."""
+
+    weight: ClassVar[int] = 1
+
+    def request_lookups(self, lookups: LookupRequest, ledger: Ledger) -> None:
+        """Nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patch(SettingsCommand):
+    """Change settings; some only while nothing has happened yet."""
+
+    fields: dict[str, Any]
+    condition: Condition | None = None
+
+    def apply(self, ledger: Ledger, now: int) -> Described:
+        """The experiment afterwards; a patch that changes nothing leaves no trace."""
+        experiment = ledger.experiment
+        if self.condition is not None and not self.condition(described(ledger)):
+            raise VersionConflict(f"Experiment {experiment.key!r} is not what it was any more: read it again.")
+        if experiment.status == "archived":
+            raise IllegalTransition(f"Experiment {experiment.key!r} is archived and cannot be changed.")
+        fixed = [name for name in ("sticky", "policy", "reward") if name in self.fields]
+        if fixed and experiment.status != "draft":
+            raise Conflict(f"`{fixed[0]}` can be changed only in a draft; experiment {experiment.key!r} is {experiment.status}.")
+        fields = dict(self.fields)
+        if "policy" in fields:
+            fields["policy"] = resolved_policy(fields["policy"], fields.get("reward", experiment.reward), len(ledger.arms))
+        patched = replace(experiment, **fields)
+        check_expiry(patched)
+        check_worthwhile(patched)
+        if "policy" in self.fields:
+            check_batch_size(patched, ledger.arms)
+        if patched != experiment:
+            ledger.change_settings("patch", patched, event_details.change_details(experiment, patched), now)
+        return described(ledger)
+
+
+def described(ledger: Ledger) -> Described:
+    """The experiment of a ledger with its arms."""
+    return ledger.progress, ledger.records(range(len(ledger.arms)))
+
+
+async def change(context: Context, key: str, command: Command[Described]) -> Described:
+    """A patch or a step, answered when it is durable."""
+    return await context.writer.submit(key, command)

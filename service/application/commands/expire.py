@@ -1,0 +1,110 @@
+"""The sweep: silent draws expire, rewarded ones mature when their window closes.
+
+Every worker sweeps. An expiry is written only if the version it was decided on is stored, so each happens once. Decisions never
+read the clock: an expiry takes effect when it is swept, as an event like any other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from service.application.commands.conclude import Concluder
+from service.domain import step_when_due
+from service.domain.lookups import DUE_AT_ONCE
+from service.engine.clock import now_microseconds
+from service.errors import BestArmError
+from service.storage.queries import stored_assignments, stored_replies
+
+if TYPE_CHECKING:
+    from service.application.context import Context
+    from service.domain.lookups import LookupRequest
+    from service.engine.ledger import Ledger
+
+_REPLIES_KEPT_SECONDS = 48 * 3600
+_FORGET_EVERY_SECONDS = 600
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Settle up to a chunk of assignments that were due by this time."""
+
+    due_by: int
+
+    @property
+    def weight(self) -> int:
+        """Counted as a full chunk, so that it does not make a group of asks long."""
+        return DUE_AT_ONCE
+
+    def request_lookups(self, lookups: LookupRequest, ledger: Ledger) -> None:
+        """The due assignments."""
+        lookups.due_by = self.due_by
+
+    def apply(self, ledger: Ledger, now: int) -> int:
+        """How many were settled."""
+        if ledger.experiment.status == "archived":
+            return 0
+        expired = 0
+        for draw in ledger.seen.due:
+            assignment = ledger.seen.assignments[draw]
+            if assignment.due_at is None or assignment.due_at > self.due_by:
+                continue  # told or voided by an earlier request of this very group
+            kind, reward = step_when_due(assignment.state, assignment.expiry_reward)
+            ledger.step(assignment, kind, reward, now)
+            expired += kind == "expiry"
+        if expired:
+            ledger.note("expiry_run", {"expired": expired}, now)
+        return len(ledger.seen.due)
+
+
+class Sweeper:
+    """Looks for due assignments again and again until it is closed."""
+
+    def __init__(self, context: Context, every_seconds: float) -> None:
+        self._context = context
+        self._every = every_seconds
+        self._task: asyncio.Task[None] | None = None
+        self._forget_at = 0.0
+        self._concluder = Concluder(context)
+
+    def start(self) -> None:
+        """Begin."""
+        self._task = asyncio.create_task(self._run(), name="sweeper")
+
+    async def close(self) -> None:
+        """Stop; what was begun is finished by the writer."""
+        if self._task:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self.sweep()
+                await self._concluder.run()
+            except BestArmError as trouble:
+                log.warning("the sweep could not run and will be tried again", reason=str(trouble))
+            except Exception:
+                log.exception("the sweep failed and will be tried again")
+            await asyncio.sleep(self._every)
+
+    async def sweep(self) -> None:
+        """Settle everything that is due now."""
+        due_by = now_microseconds()
+        async with self._context.database.reading() as connection:
+            keys = await stored_assignments.experiments_with_due(connection, due_by)
+        await asyncio.gather(*(self._settle(key, due_by) for key in keys))
+        loop_time = asyncio.get_running_loop().time()
+        if loop_time >= self._forget_at:
+            self._forget_at = loop_time + _FORGET_EVERY_SECONDS
+            async with self._context.database.writing() as connection:
+                await stored_replies.forget_replies(connection, due_by - _REPLIES_KEPT_SECONDS * 1_000_000)
+
+    async def _settle(self, key: str, due_by: int) -> None:
+        while await self._context.writer.submit(key, Sweep(due_by)) == DUE_AT_ONCE:
+            pass

@@ -1,0 +1,1 @@
+"""What many viewers share: the versions of experiments, and what was computed from one of them."""

@@ -1,0 +1,124 @@
+"""Streams: whoever watches an experiment learns of its changes from one statement every half second per process.
+
+A viewer is told the newest version, never a queue of them: one that reads slowly misses the states in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import structlog
+
+from service.errors import BestArmError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from service.application.live.versions import Versions
+
+# At most two states a second reach a viewer.
+EVERY_SECONDS = 0.5
+# A silent connection is closed by many a proxy after 30 or 60 seconds.
+_SILENT_SECONDS = 15.0
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class _Watched:
+    version: int
+    viewers: int = 0
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def publish(self, version: int) -> None:
+        self.version = version
+        self.wake()
+
+    def wake(self) -> None:
+        news, self.news = self.news, asyncio.Event()
+        news.set()
+
+
+class Watcher:
+    """Looks at all watched experiments together, again and again, until it is closed."""
+
+    def __init__(self, versions: Versions, every_seconds: float = EVERY_SECONDS) -> None:
+        self._versions = versions
+        self._every = every_seconds
+        self._watched: dict[str, _Watched] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._closed = False
+
+    @property
+    def viewers(self) -> int:
+        """How many watch something."""
+        return sum(one.viewers for one in self._watched.values())
+
+    def start(self) -> None:
+        """Begin."""
+        self._task = asyncio.create_task(self._run(), name="watcher")
+
+    def end_streams(self) -> None:
+        """Let every viewer go, now and from now on: the process is about to stop."""
+        self._closed = True
+        self._release()
+
+    async def close(self) -> None:
+        """Stop."""
+        self.end_streams()
+        if self._task:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def follow(self, key: str, version: int) -> AsyncGenerator[int | None, None]:
+        """This version, then each newer one that is found; None when nothing has changed for a while.
+
+        Ends when the process stops or the database is away, so that a viewer does not take silence for calm.
+        """
+        watched = self._watched.setdefault(key, _Watched(version))
+        watched.viewers += 1
+        try:
+            yield version
+            await asyncio.sleep(self._every)
+            while not self._closed and self._watched.get(key) is watched:
+                if watched.version > version:
+                    version = watched.version
+                    yield version
+                    continue
+                try:
+                    async with asyncio.timeout(_SILENT_SECONDS):
+                        await watched.news.wait()
+                except TimeoutError:
+                    yield None
+        finally:
+            watched.viewers -= 1
+            if not watched.viewers and self._watched.get(key) is watched:
+                del self._watched[key]
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(self._every)
+            if self._watched:
+                try:
+                    await self._look()
+                except BestArmError as trouble:
+                    log.warning("streams end, their viewers will come back", reason=str(trouble))
+                    self._release()
+                except Exception:
+                    log.exception("the watcher failed and will try again")
+                    self._release()
+
+    async def _look(self) -> None:
+        found = await self._versions.of(list(self._watched))
+        for key, version in found.items():
+            watched = self._watched.get(key)
+            if watched is not None and version > watched.version:
+                watched.publish(version)
+
+    def _release(self) -> None:
+        released = list(self._watched.values())
+        self._watched.clear()
+        for watched in released:
+            watched.wake()

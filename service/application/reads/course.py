@@ -1,0 +1,95 @@
+"""The course of an experiment: draws, means, shares, intervals and the recommendation over time, from its snapshots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from service.domain.limits import MOST_COURSE_ENTRIES
+from service.engine.ledger import Ledger
+from service.engine.snapshots import snapshot_of
+from service.inference.certainty import Certainty, certainty, rank
+from service.inference.drift import Period
+from service.storage.queries import stored_experiments, stored_history
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from service.application.live.reader import Reader
+    from service.domain import Arm, Experiment, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One moment of the course; the lists of the snapshot and of the certainty have an entry for each arm there was then."""
+
+    snapshot: Snapshot
+    best: Arm | None
+    certainty: Certainty
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """The points, oldest first; the last one is now."""
+
+    experiment: Experiment
+    arms: list[Arm]
+    points: list[Point]
+
+
+async def course(reader: Reader, key: str, points: int) -> Course:
+    """At most so many points, thinned evenly, of which the last is the present. To be run in a lane."""
+    ledger, chosen = await _snapshots(reader, key, points)
+    return Course(ledger.experiment, ledger.arms, [_point(ledger.experiment, ledger.arms, one) for one in chosen])
+
+
+async def leaders_share(reader: Reader, key: str, points: int) -> tuple[int, list[float]]:
+    """The version, and the share over time of the arm that leads now. To be run in a lane."""
+    ledger, chosen = await _snapshots(reader, key, points)
+    leader, present = _leader(ledger.experiment, chosen[-1]), chosen[-1].sequence
+    return present, [] if leader is None else [snapshot.share(leader) for snapshot in chosen]
+
+
+async def _snapshots(reader: Reader, key: str, points: int) -> tuple[Ledger, list[Snapshot]]:
+    """The ledger of the present, and snapshots of which it is the last."""
+    async with reader.database.reading() as connection:
+        progress, records = await stored_experiments.experiment_by_key(connection, key)
+        most = max(2, min(points, MOST_COURSE_ENTRIES // len(records)))
+        sequences = await stored_history.snapshot_sequences(connection, progress.experiment.id)
+        earlier = _thinned([sequence for sequence in sequences if sequence < progress.version], most - 1)
+        stored = await stored_history.snapshots_at(connection, progress.experiment.id, earlier)
+    ledger = Ledger(progress, records)
+    return ledger, [*stored, snapshot_of(ledger)]
+
+
+def _thinned(sequences: Sequence[int], most: int) -> list[int]:
+    if len(sequences) <= most:
+        return list(sequences)
+    return [sequences[int(place)] for place in np.linspace(0, len(sequences) - 1, most).round()]
+
+
+def _leader(experiment: Experiment, snapshot: Snapshot) -> int | None:
+    ranked = rank(experiment.reward, snapshot.active, snapshot.means, snapshot.observations)
+    return ranked[0] if ranked else None
+
+
+def _point(experiment: Experiment, arms: Sequence[Arm], snapshot: Snapshot) -> Point:
+    """What the recommendation said then, had anyone looked."""
+    there = arms[: len(snapshot.draws)]
+    best = _leader(experiment, snapshot)
+    sample = Period(
+        np.array(snapshot.matured, np.int64),
+        np.array(snapshot.matured_means, np.float64),
+        np.array(snapshot.matured_variances, np.float64),
+    )
+    sure = certainty(
+        experiment.reward,
+        sample,
+        leader=best,
+        active=np.array(snapshot.active),
+        added=np.array([arm.added for arm in there]),
+        confidence=experiment.confidence,
+    )
+    return Point(snapshot, None if best is None else there[best], sure)

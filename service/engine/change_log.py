@@ -1,0 +1,118 @@
+"""What happened to an experiment in memory since its changes were last taken to be written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from service.domain import Assignment, Batch, Changes, Event, ObservationRecord, StoredReply, TakenStep
+from service.engine import snapshots
+
+if TYPE_CHECKING:
+    from service.engine.ledger import Ledger
+
+# So many draws at most are left out of their arms' rows for the time being (docs/decisions/0007).
+_MOST_UNCOUNTED = 16
+
+
+class ChangeLog:
+    """Filled by the ledger, emptied by `take`. It decides nothing."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Nothing has happened."""
+        self._clear_draws()
+        self.steps: list[TakenStep] = []
+        self.events: list[Event] = []
+        self.last_event: Event | None = None
+        """Of the steps and the other events; a draw's is made of its assignment."""
+        self.touched: set[int] = set()
+        """Arms of which more changed than what a draw changes."""
+        self.redefined: set[int] = set()
+        self.added: list[int] = []
+        self.batches: list[Batch] = []
+        self.observations: list[ObservationRecord] = []
+        self.changed_observations: dict[str, ObservationRecord] = {}
+        self.replies: list[StoredReply] = []
+        self.settings_changed = False
+        self._moved: set[int] = set()
+        self._restated: set[int] = set()
+
+    def _clear_draws(self) -> None:
+        self.drawn: list[Assignment] = []
+        self.drawn_arms: set[int] = set()
+        self.imputed_arms: set[int] = set()
+        """Those of them whose draws count as a reward for the time being."""
+
+    def record(self, event: Event) -> None:
+        """An event that is neither a draw nor a step."""
+        self.events.append(event)
+        self.last_event = event
+
+    def record_step(self, step: TakenStep, stored_version: int) -> None:
+        """A step. One row cannot be written twice by one statement, so a second write of an assignment is noted as such."""
+        draw = step.assignment.draw
+        if draw in self._moved or step.assignment.sequence > stored_version:
+            self._restated.add(draw)
+        self._moved.add(draw)
+        self.steps.append(step)
+        self.last_event = step.event
+
+    def take(self, ledger: Ledger) -> Changes | None:
+        """All changes since the last time, to be written; None if there are none."""
+        if not self.drawn and not self.steps and not self.events and not self.replies:
+            return None
+        taken, thin = snapshots.due(ledger) if ledger.version >= ledger.next_snapshot else ([], False)
+        if self.drawn and not (self.steps or self.events or self.touched or self.replies or taken):
+            return self._take_draws(ledger)
+        if self.drawn or self.steps or self.events:  # a reply alone moves no version: what other workers know must stay as it is
+            self._count_uncounted(ledger)
+        self.touched.difference_update(self.added)
+        self.redefined.difference_update(self.added)
+        self.imputed_arms.difference_update(self.touched, self.added)
+        self.drawn_arms.difference_update(self.touched, self.added, self.imputed_arms)
+        changes = Changes(
+            progress=ledger.progress,
+            arms=ledger.records(self.touched),
+            drawn_arms=ledger.records(self.drawn_arms),
+            imputed_arms=ledger.records(self.imputed_arms),
+            redefined=ledger.records(self.redefined),
+            new_arms=ledger.records(self.added),
+            drawn=self.drawn,
+            steps=self.steps,
+            events=self.events,
+            restated=[ledger.seen.assignments[draw] for draw in self._restated] if self._restated else [],
+            batches=self.batches,
+            observations=self.observations,
+            changed_observations=list(self.changed_observations.values()),
+            replies=self.replies,
+            settings_changed=self.settings_changed,
+            snapshots=taken,
+            thin=thin,
+        )
+        self.clear()
+        return changes
+
+    def _take_draws(self, ledger: Ledger) -> Changes:
+        """Nothing but draws. A lone one is left out of the stored counts of its arm for the time being."""
+        if len(self.drawn) == 1 and not self.imputed_arms and len(ledger.uncounted) < _MOST_UNCOUNTED:
+            ledger.uncounted = (*ledger.uncounted, self.drawn[0].arm)
+            changes = Changes(ledger.progress, drawn=self.drawn)
+        else:
+            self._count_uncounted(ledger)
+            self.drawn_arms -= self.imputed_arms
+            changes = Changes(
+                ledger.progress,
+                drawn_arms=ledger.records(self.drawn_arms),
+                imputed_arms=ledger.records(self.imputed_arms),
+                drawn=self.drawn,
+            )
+        self._clear_draws()
+        return changes
+
+    def _count_uncounted(self, ledger: Ledger) -> None:
+        """Let the rows of all arms have the counts they should have."""
+        if ledger.uncounted:
+            self.drawn_arms.update(ledger.uncounted)
+            ledger.uncounted = ()

@@ -1,0 +1,228 @@
+"""Binary rewards, one arm against another: one mixture over an effect that both arms share, least over the common mean.
+
+Let S successes among n rewards tilt a candidate mean m by x >= 0 on the logit scale:
+
+    A_x(m) = exp( x S - n log(1 + m (e^x - 1)) ),
+
+the likelihood ratio of the tilted mean to m. It is a nonnegative supermartingale that starts at 1 for every mean <= m,
+whatever the policy does. B_y(m) is the same for the failures of the other arm at 1 - m: its mean tilted down by y, a
+supermartingale for every mean >= m. So with fixed weights that sum to one
+
+    E(m) = sum over tilts x of w(x) ( .6 A_x B_x + .1 A_x B_{x/4} + .1 A_{x/4} B_x + .1 A_x + .1 B_x )
+
+is a supermartingale under every mean_high <= m <= mean_low. If "mean_high <= mean_low" is true there is such an m, and the
+least of E over all m in [0, 1] is never above it: reaching 1/a has probability at most a (Ville). What the two arms share is
+one effect, so the mixture pays for it once; a product of two mixtures, one an arm, pays twice.
+
+With a margin d the hypothesis is "mean_high + d <= mean_low": B is taken at m + d in place of m, and m runs over [0, 1 - d].
+As B rises in m, E is then never below what it is without a margin.
+
+The tilts are 2^-20, ..., 2^3, w halves every two octaves away from 2^-3. Where both arms have about as many rewards the best
+tilts are equal; where one has r times as many the other's is r times as large, hence the parts with a quarter and with none.
+
+Three things make the least value certain and cheap:
+(1) log A and log B are convex in m (minus the log of an affine function), and sums of log-convex functions are log-convex: so
+log E is convex on [0, 1], every tangent lies below it, and two tangents bound its minimum from below.
+(2) Leaving terms out only lowers E, so it is enough to add up the tilts around the effect that the data show.
+(3) A_x falls in m and B_x rises, so E is everywhere at least the smaller of .1 w(x) A_x(c) and .1 w(y) B_y(c), at any c: one
+look at c between the means settles most of the rivals that are far behind.
+
+Sources: Robbins (1970) and the method of mixtures; Turner, Ly, Grünwald (2024), "Generic e-variables for exact sequential
+k-sample tests", whose likelihood ratios are one-look relatives of these.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import rel_entr
+
+from service.inference.binary import successes
+from service.inference.samples import Floats, Ints, Samples
+
+_LOWEST, _HIGHEST, _CENTRE = -20, 3, -3
+_OCTAVES = np.arange(_LOWEST, _HIGHEST + 1)
+TILTS: Floats = np.exp2(_OCTAVES, dtype=np.float64)
+WEIGHTS: Floats = 2.0 ** (-np.abs(_OCTAVES - _CENTRE) / 2.0)
+WEIGHTS /= WEIGHTS.sum()
+# The parts of the terms of each kind, in the order of the formula.
+EQUAL, QUARTER, ALONE = 0.6, 0.1, 0.1
+_PARTS = np.array([EQUAL, QUARTER, QUARTER, ALONE, ALONE])
+_LOG_PARTS = np.log(_PARTS)[:, None, None]
+# How many tilts are added up, and the distance in octaves from a tilt to its quarter.
+_WINDOW, _QUARTER_STEPS = 5, 2
+# Quarters of the lowest tilts in the lattice.
+_LATTICE = 2.0 ** np.arange(_LOWEST - _QUARTER_STEPS, _HIGHEST + 1)
+_GROWTH = np.expm1(_LATTICE)
+_PLACES = np.arange(_WINDOW + _QUARTER_STEPS)[:, None]
+# Log evidence may be given away up to this much, always to the safe side.
+_SLACK = 1e-3
+# Where the goal is certainly not attained it is only shown how far off it is: so much does not matter.
+_ROUGH = 0.05
+_STEPS = 80
+
+
+class _Pairs(NamedTuple):
+    """Some pairs of arms on the last axis; the successes of the high arm and the failures of the low one on the axis before."""
+
+    counts: Floats
+    wins: Floats
+    tilts: Floats
+    """The window of tilts, below it the two that are quarters of its lowest."""
+    growth: Floats
+    """e^x - 1."""
+    weights: Floats
+    """Of the tilts in the window."""
+    margin: float
+
+    def pick(self, rows: Ints) -> _Pairs:
+        counts, wins, tilts, growth, weights = (each[..., rows] for each in self[:-1])
+        return _Pairs(counts, wins, tilts, growth, weights, self.margin)
+
+    def candidates(self, means: Floats) -> Floats:
+        """What the high arm's share of successes and the low arm's share of failures would be."""
+        return np.stack([means, 1.0 - self.margin - means])
+
+
+class _Curve(NamedTuple):
+    """Log E at one candidate mean for each pair, with its first two derivatives."""
+
+    value: Floats
+    slope: Floats
+    bend: Floats
+
+
+def least_log_evidence(high: Samples, low: Samples, goals: Floats, margin: float = 0.0) -> Floats:
+    """For each pair the least log E over all common means, from below, or a bound that attains the goal.
+
+    Both arms have rewards, and the mean of `high` with the margin is above that of `low`; the margin is below 1.
+    """
+    pairs = _pairs(high, low, margin)
+    least = _least_alone(pairs, np.clip(0.5 * (high.means + low.means - margin), 0.0, 1.0 - margin))
+    rows = np.flatnonzero(least < goals)
+    if len(rows):
+        pooled = (high.counts * high.means + low.counts * (low.means - margin)) / (high.counts + low.counts)
+        start = np.clip(pooled, 0.0, 1.0 - margin)
+        least[rows] = np.maximum(least[rows], _least(pairs.pick(rows), start[rows], goals[rows]))
+    return least
+
+
+def log_evidence_ceiling(high: Samples, low: Samples) -> Floats:
+    """What the least log E cannot exceed: the largest log likelihood ratio of two means to one, at the pooled share."""
+    pooled = (successes(high) + successes(low)) / (high.counts + low.counts)
+    ceiling: Floats = np.zeros(len(pooled))
+    for arm in (high, low):
+        ones = successes(arm)
+        ceiling += rel_entr(ones, arm.counts * pooled) + rel_entr(arm.counts - ones, arm.counts * (1.0 - pooled))
+    return ceiling
+
+
+def _pairs(high: Samples, low: Samples, margin: float) -> _Pairs:
+    """With the tilts around half the effect that the data show, smoothed so that it is finite."""
+    counts = np.stack([high.counts, low.counts])
+    wins = np.stack([successes(high), low.counts - successes(low)])
+    effect = np.log((wins + 0.5) / (counts - wins + 0.5)).sum(axis=0)
+    if margin:
+        # The common mean in the middle stands a margin higher for the low arm: so much further is its effect.
+        above, below = (wins + 0.5) / (counts + 1.0)
+        room = 1.0 - margin
+        middle = np.clip(
+            0.5 * (above + room - below), np.minimum(0.5 * above, 0.5 * room), np.maximum(room - 0.5 * below, 0.5 * room)
+        )
+        effect += np.log((middle + margin) / middle * (1.0 - middle) / (room - middle))
+    octave = np.floor(np.log2(np.maximum(effect, TILTS[0]))).astype(np.int64) - _LOWEST
+    first = np.clip(octave - _WINDOW // 2, 0, len(TILTS) - _WINDOW)
+    places = first + _PLACES
+    return _Pairs(counts, wins, _LATTICE[places], _GROWTH[places], WEIGHTS[places[:_WINDOW]], margin)
+
+
+def _least_alone(pairs: _Pairs, middle: Floats) -> Floats:
+    """What log E is nowhere below: the weaker of the two arms' own evidence at the middle, by its best tilt."""
+    tilted = _log_tilted(pairs, pairs.candidates(middle))[_QUARTER_STEPS:]
+    weaker: Floats = (tilted + np.log(ALONE * pairs.weights)[:, None]).max(axis=0).min(axis=0)
+    return weaker
+
+
+def _log_tilted(pairs: _Pairs, candidates: Floats) -> Floats:
+    """Log A_x at m and log B_x at 1 - m, by tilt and arm."""
+    growth: Floats = np.log1p(pairs.growth[:, None] * candidates)
+    growth *= -pairs.counts
+    growth += pairs.tilts[:, None] * pairs.wins
+    return growth
+
+
+def _tied(of_tilts: Floats) -> Floats:
+    """What adds up over the two arms, for each kind of term and each tilt of the window."""
+    high, low = of_tilts[:, 0], of_tilts[:, 1]
+    whole, quarter = slice(_QUARTER_STEPS, None), slice(0, _WINDOW)
+    sums = np.empty((len(_PARTS), _WINDOW, of_tilts.shape[-1]))
+    np.add(high[whole], low[whole], out=sums[0])
+    np.add(high[whole], low[quarter], out=sums[1])
+    np.add(high[quarter], low[whole], out=sums[2])
+    sums[3], sums[4] = high[whole], low[whole]
+    return sums
+
+
+def _curve(pairs: _Pairs, means: Floats) -> _Curve:
+    """Terms are divided by the largest, so that no power overflows."""
+    candidates = pairs.candidates(means)
+    terms = _tied(_log_tilted(pairs, candidates))
+    terms += np.log(pairs.weights)
+    terms += _LOG_PARTS
+    largest = terms.max(axis=(0, 1))
+    terms -= largest
+    np.exp(terms, out=terms)
+    total = terms.sum(axis=(0, 1))
+    # d log A / dm = -rate and d log B / dm = rate; both have the second derivative rate^2 / n.
+    rates = pairs.counts / (candidates + 1.0 / pairs.growth[:, None])
+    bends = _tied(rates * rates / pairs.counts)
+    np.negative(rates[:, 0], out=rates[:, 0])
+    slopes = _tied(rates)
+    bends += slopes * slopes
+    slope = np.einsum("ijk,ijk->k", terms, slopes) / total
+    return _Curve(np.log(total) + largest, slope, np.einsum("ijk,ijk->k", terms, bends) / total - slope * slope)
+
+
+def _least(pairs: _Pairs, start: Floats, goals: Floats) -> Floats:
+    """The minimum of the convex log E over all m from below: Newton's steps inside a bracket, bounded by its two tangents."""
+    least = np.full(len(goals), -np.inf)
+    rows, at = np.arange(len(goals)), start
+    # The ends of the bracket, and at each the value and the slope of log E once it was looked at.
+    left, right = np.zeros(len(rows)), np.full(len(rows), 1.0 - pairs.margin)
+    left_value, left_slope = np.full(len(rows), -np.inf), np.zeros(len(rows))
+    right_value, right_slope = left_value, left_slope
+    for _ in range(_STEPS):
+        here = _curve(pairs, at)
+        falls = here.slope < 0.0
+        left, right = np.where(falls, at, left), np.where(falls, right, at)
+        left_value, right_value = np.where(falls, here.value, left_value), np.where(falls, right_value, here.value)
+        left_slope, right_slope = np.where(falls, here.slope, left_slope), np.where(falls, right_slope, here.slope)
+        bound = _between_tangents(left_value, left_slope, right_value, right_slope, right - left)
+        least[rows] = np.maximum(least[rows], bound)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            newton = at - here.slope / here.bend
+        inside = (newton > left) & (newton < right)
+        at = np.where(inside, newton, 0.5 * (left + right))
+        slack = np.where(here.value < goals, _ROUGH, _SLACK)
+        open_rows = (bound < goals) & (here.value - bound > slack) & (right > left)
+        if not open_rows.any():
+            break
+        kept = np.flatnonzero(open_rows)
+        if len(kept) < len(rows):
+            rows, at, pairs, goals = rows[kept], at[kept], pairs.pick(kept), goals[kept]
+            left, left_value, left_slope = left[kept], left_value[kept], left_slope[kept]
+            right, right_value, right_slope = right[kept], right_value[kept], right_slope[kept]
+    return least
+
+
+def _between_tangents(left_value: Floats, left_slope: Floats, right_value: Floats, right_slope: Floats, width: Floats) -> Floats:
+    """The least that a convex function can be between two points: where its tangents there cross.
+
+    At an end that was not looked at the value is minus infinity: then the other tangent is followed to that end.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        way = (right_value - left_value - right_slope * width) / (left_slope - right_slope)
+    way = np.fmin(np.fmax(way, 0.0), width)
+    way = np.where(np.isneginf(left_value), 0.0, np.where(np.isneginf(right_value), width, way))
+    return np.maximum(left_value + left_slope * way, right_value - right_slope * (width - way))

@@ -1,0 +1,144 @@
+"""Bounded rewards, one arm against another: bets on both arms, tied by one size, least over the common mean.
+
+With W_k(m) of `bounded` for the high arm (A) and for the low arm counted from the upper end (B, at 1 - m), both nonnegative
+supermartingales that start at 1 under mean_high <= m <= mean_low, whatever the policy does,
+
+    E(m) = sum over bets k of w(k) ( .6 A_k B_k + .1 A_k B_{k/4} + .1 A_{k/4} B_k + .1 A_k + .1 B_k )
+
+is one too, and the least of E over all m rejects "mean_high <= mean_low" as for binary rewards (`binary_pairs`, where the
+parts are explained): the best bets of two arms are as their counts are inversely, whatever their variances.
+
+The bets are 2^-20, ..., 2^6, w halves every two octaves away from 2^-2. Bets far from what the data ask for are left out, which
+only lowers E. Between the two sample means A falls in m and B rises, so on a cell [s, t] E is at least the sum with A at t and
+B at s. Beyond the high mean B still rises, so there E is at least the part that bets on B alone, at the high mean; likewise
+below the low mean.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from service.inference import bounded
+from service.inference.cells import least_over_means
+from service.inference.samples import Floats, Ints, Samples
+
+_LOWEST, _HIGHEST, _CENTRE = -20, 6, -2
+_OCTAVES = np.arange(_LOWEST, _HIGHEST + 1)
+BETS: Floats = np.exp2(_OCTAVES, dtype=np.float64)
+WEIGHTS: Floats = 2.0 ** (-np.abs(_OCTAVES - _CENTRE) / 2.0)
+WEIGHTS /= WEIGHTS.sum()
+EQUAL, QUARTER, ALONE = 0.6, 0.1, 0.1
+_LOG_PARTS = np.log([EQUAL, QUARTER, QUARTER, ALONE, ALONE])[:, None, None, None]
+_WINDOW, _QUARTER_STEPS = 5, 2
+_LATTICE = 2.0 ** np.arange(_LOWEST - _QUARTER_STEPS, _HIGHEST + 1)
+_PLACES = np.arange(_WINDOW + _QUARTER_STEPS)[:, None]
+_LITTLE = 1e-30
+
+
+def least_log_evidence(high: Samples, low: Samples, middle: Floats, goals: Floats, margin: float = 0.0) -> Floats:
+    """For each pair the goal or more where log E attains it at every common mean, else the least log E seen.
+
+    Samples on the unit scale, both with rewards, the mean of `high` with the margin above that of `low`; `middle` is about
+    where E is least. The margin is below 1; with it B is taken at m + margin in place of m.
+    """
+    pairs = _pairs(high, bounded.mirrored(low), margin)
+    left, right = np.clip(np.stack([1.0 - margin - pairs.low.means, high.means]), 0.0, 1.0 - margin)
+    # Up to any point between the means the bets on the high arm alone are worth at least what they are there, and beyond it
+    # those on the low arm: that settles most of the rivals that are far behind.
+    halfway = 0.5 * (left + right)
+    above, below = pairs.above(halfway), pairs.below(halfway)
+    least = np.minimum(_alone(above, pairs.log_weights), _alone(below, pairs.log_weights))
+    rows = np.flatnonzero(least < goals)
+    if len(rows):
+        middle = np.clip(middle, left, right)
+        least[rows] = _least(pairs.pick(rows), left[rows], middle[rows], right[rows], goals[rows])
+    return least
+
+
+class _Pairs(NamedTuple):
+    """Some pairs of arms on the last axis, with the bets that matter for them on the first."""
+
+    high: Samples
+    low: Samples
+    """Counted from the upper end."""
+    bets: Floats
+    """The window of bets, below it the two that are quarters of its lowest."""
+    log_weights: Floats
+    """Of the bets in the window."""
+    margin: float
+
+    def pick(self, index: Any) -> _Pairs:  # noqa: ANN401 - whatever numpy takes as an index of pairs
+        high, low = self.high.pick(index), self.low.pick(index)
+        at = index if isinstance(index, tuple) else (index,)
+        return _Pairs(high, low, self.bets[:, *at], self.log_weights[:, *at], self.margin)
+
+    def above(self, means: Floats) -> Floats:
+        """Log A_k at m."""
+        return bounded.log_bet_wealth(self.high, self.bets, means)
+
+    def below(self, means: Floats) -> Floats:
+        """Log B_k at m + margin, counted from the upper end."""
+        return bounded.log_bet_wealth(self.low, self.bets, 1.0 - self.margin - means)
+
+
+def _pairs(high: Samples, low: Samples, margin: float) -> _Pairs:
+    places = _first_bets(high, low, margin) + _PLACES
+    return _Pairs(high, low, _LATTICE[places], np.log(WEIGHTS[places[:_WINDOW]]), margin)
+
+
+def _least(pairs: _Pairs, left: Floats, middle: Floats, right: Floats, goals: Floats) -> Floats:
+    """By cells between the two means, and by the bets on one arm alone beyond them."""
+
+    def falling(rows: Ints, candidates: Floats) -> Floats:
+        return pairs.pick((rows, None)).above(candidates)
+
+    def rising(rows: Ints, candidates: Floats) -> Floats:
+        return pairs.pick((rows, None)).below(candidates)
+
+    def joined(rows: Ints, above: Floats, below: Floats) -> Floats:
+        return _tied(above, below, pairs.log_weights[:, rows, None])
+
+    # Where an end of the range of m is nearer than the mean, nothing lies beyond.
+    before = np.where(left > 0.0, _alone(pairs.above(left), pairs.log_weights), np.inf)
+    beyond = np.where(right < 1.0 - pairs.margin, _alone(pairs.below(right), pairs.log_weights), np.inf)
+    tried = np.stack([0.5 * (left + middle), middle, 0.5 * (middle + right)], axis=1)
+    least = least_over_means(falling, rising, joined, left=left, right=right, tried=tried, goals=goals)
+    return np.minimum(least, np.minimum(before, beyond))
+
+
+def _first_bets(high: Samples, low: Samples, margin: float) -> Ints:
+    """The lowest place of the window: around the bet that is best where both arms bet alike.
+
+    That is gap / (the two variances together), but not far above what either arm can stake where the other has its mean.
+    """
+    gap = high.means + low.means - 1.0 + margin
+    spread = high.squares / high.counts + low.squares / low.counts
+    best = np.maximum(gap, _LITTLE) / np.maximum(spread + 0.5 * gap * (high.means + low.means), _LITTLE)
+    octave = np.rint(np.log2(best)).astype(np.int64) - _LOWEST
+    return np.clip(octave - _WINDOW // 2, 0, len(BETS) - _WINDOW)
+
+
+def _tied(above: Floats, below: Floats, log_weights: Floats) -> Floats:
+    """Log E from the log wealth of the bets on either arm."""
+    whole, quarter = slice(_QUARTER_STEPS, None), slice(0, _WINDOW)
+    terms = np.empty((len(_LOG_PARTS), *above[whole].shape))
+    np.add(above[whole], below[whole], out=terms[0])
+    np.add(above[whole], below[quarter], out=terms[1])
+    np.add(above[quarter], below[whole], out=terms[2])
+    terms[3], terms[4] = above[whole], below[whole]
+    terms += log_weights
+    terms += _LOG_PARTS
+    largest = terms.max(axis=(0, 1))
+    finite = np.where(np.isneginf(largest), 0.0, largest)
+    terms -= finite
+    with np.errstate(divide="ignore"):
+        log_sum: Floats = np.log(np.exp(terms, out=terms).sum(axis=(0, 1))) + finite
+    return log_sum
+
+
+def _alone(log_wealth: Floats, log_weights: Floats) -> Floats:
+    """What the bets on one arm alone are worth in E."""
+    log_sum: Floats = np.logaddexp.reduce(log_wealth[_QUARTER_STEPS:] + log_weights, axis=0) + np.log(ALONE)
+    return log_sum

@@ -1,0 +1,1 @@
+"""What is read outside of groups, and the forgetting of old replies."""

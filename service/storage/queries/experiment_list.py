@@ -1,0 +1,70 @@
+"""Which experiments a list shows, and in which order: by text, status, tag and owner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from sqlalchemy import ColumnElement, Select, func, or_, select
+
+from service.storage.tables import experiments
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from service.domain import ExperimentStatus
+
+ExperimentOrder: TypeAlias = Literal["-created_at", "created_at", "key", "-key"]
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentFilter:
+    """Which experiments, in which order; None means any."""
+
+    text: str | None = None
+    status: ExperimentStatus | None = None
+    tag: str | None = None
+    owner: str | None = None
+    order: ExperimentOrder = "-created_at"
+
+
+def ordered(found: Select[Any], wanted: ExperimentFilter, *, after: int | None, limit: int) -> Select[Any]:
+    """The part of a select of experiments that the filter lets through; `after` is the id to go on behind."""
+    found = found.where(*_matching(wanted.text or ""))
+    if wanted.status is not None:
+        found = found.where(experiments.c.status == wanted.status)
+    if wanted.owner is not None:
+        found = found.where(experiments.c.owner == wanted.owner)
+    if wanted.tag is not None:  # tags are kept as a JSON list, and no tag has a quotation mark in it
+        found = found.where(experiments.c.tags.contains(f'"{wanted.tag}"', autoescape=True))
+    # Ids are given out in the order of creation.
+    column: ColumnElement[Any] = experiments.c.key if wanted.order.endswith("key") else experiments.c.id
+    downwards = wanted.order.startswith("-")
+    if after is not None:
+        last = select(column).where(experiments.c.id == after).scalar_subquery()
+        found = found.where(column < last if downwards else column > last)
+    return found.order_by(column.desc() if downwards else column).limit(limit)
+
+
+def _matching(text: str) -> list[ColumnElement[bool]]:
+    """Key or name contain the text, whatever its case."""
+    if not text:
+        return []
+    return [or_(*(column.icontains(text, autoescape=True) for column in (experiments.c.key, experiments.c.name)))]
+
+
+async def count_by_status(connection: AsyncConnection, text: str) -> dict[str, int]:
+    """How many experiments match the text, by status."""
+    wanted = select(experiments.c.status, func.count()).where(*_matching(text)).group_by(experiments.c.status)
+    return {status: int(count) for status, count in await connection.execute(wanted)}
+
+
+async def page_of_versions(
+    connection: AsyncConnection, *, text: str, status: str | None, skip: int, limit: int
+) -> list[tuple[str, int]]:
+    """Key and version of the experiments on one page of the list, newest first."""
+    wanted = select(experiments.c.key, experiments.c.version).where(*_matching(text))
+    if status is not None:
+        wanted = wanted.where(experiments.c.status == status)
+    wanted = wanted.order_by(experiments.c.id.desc()).offset(skip).limit(limit)
+    return [(key, int(version)) for key, version in await connection.execute(wanted)]

@@ -1,0 +1,113 @@
+"""Experiments with their arms, all draws counted: one, a page of them, and those that conclude by themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+from sqlalchemy import func, select
+
+from service.domain import Arm
+from service.errors import ExperimentNotFound
+from service.storage import settings_rows, traffic_rows
+from service.storage.queries.experiment_list import ordered
+from service.storage.tables import arms, experiments
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from sqlalchemy import RowMapping, ScalarSelect
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from service.domain import ArmRecord, Progress
+    from service.storage.queries.experiment_list import ExperimentFilter
+
+
+async def experiment_id_of(connection: AsyncConnection, key: str) -> int:
+    """The internal id behind a key."""
+    found = (await connection.execute(select(experiments.c.id).where(experiments.c.key == key))).scalar_one_or_none()
+    if found is None:
+        raise ExperimentNotFound(key)
+    return int(found)
+
+
+async def progress_by_key(connection: AsyncConnection, key: str) -> Progress:
+    """An experiment without its arms: how far it has come."""
+    row = (await connection.execute(select(experiments).where(experiments.c.key == key))).mappings().first()
+    if row is None:
+        raise ExperimentNotFound(key)
+    return settings_rows.progress_from(row)
+
+
+async def experiment_by_key(connection: AsyncConnection, key: str) -> tuple[Progress, list[ArmRecord]]:
+    """An experiment with all its arms, all draws counted."""
+    row = (await connection.execute(select(experiments).where(experiments.c.key == key))).mappings().first()
+    if row is None:
+        raise ExperimentNotFound(key)
+    return await _with_arms(connection, row)
+
+
+async def small_experiment_by_key(
+    connection: AsyncConnection, key: str, most_arms: int
+) -> tuple[Progress, list[ArmRecord]] | None:
+    """The same, or None if there are more arms than that."""
+    found = await connection.execute(select(experiments, _last_position().label("last_position")).where(experiments.c.key == key))
+    row = found.mappings().first()
+    if row is None:
+        raise ExperimentNotFound(key)
+    return await _with_arms(connection, row) if row["last_position"] < most_arms else None
+
+
+async def _with_arms(connection: AsyncConnection, row: RowMapping) -> tuple[Progress, list[ArmRecord]]:
+    members = select(arms).where(arms.c.experiment_id == row["id"]).order_by(arms.c.position)
+    return _counted(settings_rows.progress_from(row), (await connection.execute(members)).mappings())
+
+
+async def page_of_experiments(
+    connection: AsyncConnection, wanted: ExperimentFilter, *, before: int | None, limit: int
+) -> list[tuple[Progress, int]]:
+    """Those that the filter lets through, in its order, and how many arms they have; `before` is the id to go on behind."""
+    page = ordered(select(experiments, _last_position().label("last_position")), wanted, after=before, limit=limit)
+    found = (await connection.execute(page)).mappings()
+    return [(settings_rows.progress_from(row), row["last_position"] + 1) for row in found]
+
+
+async def listed_arms(connection: AsyncConnection, experiment_ids: Sequence[int]) -> dict[int, list[Arm]]:
+    """The arms of these experiments by position, as lists show them: without their values, which may be large."""
+    columns = arms.c.experiment_id, arms.c.position, arms.c.key, arms.c.name, arms.c.min_share, arms.c.status
+    wanted = select(*columns).where(arms.c.experiment_id.in_(experiment_ids)).order_by(arms.c.experiment_id, arms.c.position)
+    found: dict[int, list[Arm]] = {}
+    for experiment_id, position, key, name, min_share, status in await connection.execute(wanted):
+        found.setdefault(experiment_id, []).append(Arm(position, key, name, None, min_share, status))
+    return found
+
+
+async def arms_at(connection: AsyncConnection, experiment_id: int, positions: Collection[int]) -> dict[int, Arm]:
+    """The arms at these positions."""
+    wanted = select(arms).where(arms.c.experiment_id == experiment_id, arms.c.position.in_(positions))
+    found = map(traffic_rows.arm_from, (await connection.execute(wanted)).mappings())
+    return {record.arm.position: record.arm for record in found}
+
+
+async def position_of_arm(connection: AsyncConnection, experiment_id: int, key: str) -> int | None:
+    """Where the arm with this key stands; None if there is none."""
+    wanted = select(arms.c.position).where(arms.c.key == key, arms.c.experiment_id == experiment_id)
+    return (await connection.execute(wanted)).scalar_one_or_none()
+
+
+def _last_position() -> ScalarSelect[int]:
+    """Of the arms of the experiment in the statement around it."""
+    return select(func.max(arms.c.position)).where(arms.c.experiment_id == experiments.c.id).scalar_subquery()
+
+
+def _counted(progress: Progress, members: Iterable[RowMapping]) -> tuple[Progress, list[ArmRecord]]:
+    return replace(progress, uncounted=()), progress.counted(map(traffic_rows.arm_from, members))
+
+
+async def experiments_to_conclude(connection: AsyncConnection) -> dict[str, int]:
+    """Key and version of the experiments that conclude by themselves once they are sure."""
+    wanted = select(experiments.c.key, experiments.c.version).where(
+        experiments.c.conclude_when.is_not(None), experiments.c.status.in_(("running", "paused"))
+    )
+    found = await connection.execute(wanted)
+    return {row.key: row.version for row in found}

@@ -1,0 +1,27 @@
+"""Replies: the first answer to the creation of an experiment, and forgetting those that are old."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, select
+
+from service.storage import settings_rows
+from service.storage.tables import replies
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from service.domain import StoredReply
+
+
+async def find_reply(connection: AsyncConnection, route: str, key: str) -> StoredReply | None:
+    """The stored first answer to this key on a route outside experiments."""
+    named = (replies.c.experiment_id == 0) & (replies.c.route == route) & (replies.c.key == key)
+    row = (await connection.execute(select(replies).where(named))).mappings().first()
+    return settings_rows.reply_from(row) if row else None
+
+
+async def forget_replies(connection: AsyncConnection, older_than: int) -> None:
+    """Drop stored answers that no retry will ask for any more."""
+    await connection.execute(delete(replies).where(replies.c.created_at < older_than))

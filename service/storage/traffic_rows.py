@@ -1,0 +1,244 @@
+"""What traffic moves, as rows and back: progress, counts of arms, assignments and events.
+
+Rows are tuples in the order of the table's columns; for an update, with None where it changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast
+
+from service.domain import Arm, ArmRecord, ArmStatistics, Assignment, AssignmentState, Event, TakenStep
+from service.exact import ExactSum, Moments
+from service.storage.column_groups import ARM_COUNTS, LATER_SETTINGS, PROGRESS, SETTINGS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sqlalchemy import RowMapping
+
+    from service.domain import Progress
+
+    Row = tuple[Any, ...]
+
+_NO_SETTINGS = (None,) * len(SETTINGS)
+_NO_LATER_SETTINGS = (None,) * len(LATER_SETTINGS)
+NO_PROGRESS = (None,) * len(PROGRESS)
+_NO_LATER_SETTINGS = (None,) * len(LATER_SETTINGS)
+NO_COUNTS = (None,) * len(ARM_COUNTS)
+_NO_DEFINITION = (None,) * 6
+
+
+def to_json(value: object) -> str:
+    """Compact JSON text."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def progress_values(progress: Progress) -> Row:
+    """The counters, in the order of PROGRESS."""
+    return (
+        progress.version,
+        progress.as_of,
+        progress.draws,
+        progress.epoch,
+        progress.batch,
+        progress.plan_cursor,
+        progress.plan_averaged,
+        progress.may_expire,
+        progress.observed,
+        progress.snapshot_at,
+        progress.snapshot_stride,
+        ",".join(map(str, progress.uncounted)),
+    )
+
+
+def progress_row(progress: Progress) -> Row:
+    """What every change moves."""
+    return (progress.experiment.id, None, *_NO_SETTINGS, None, *progress_values(progress), *_NO_LATER_SETTINGS)
+
+
+def arm_count_row(experiment_id: int, record: ArmRecord, changed: int) -> Row:
+    """What traffic changes about an arm."""
+    return (experiment_id, record.arm.position, *_NO_DEFINITION, *count_values(record.statistics, changed))
+
+
+def arm_draws_row(experiment_id: int, record: ArmRecord, changed: int) -> Row:
+    """What a plain draw changes about an arm."""
+    counted = record.statistics
+    counts = (changed, counted.pending, None, counted.epoch_draws)
+    return (experiment_id, record.arm.position, *_NO_DEFINITION, *counts, *NO_COUNTS[4:])
+
+
+def arm_imputed_row(experiment_id: int, record: ArmRecord, changed: int) -> Row:
+    """What a draw changes about an arm under a numeric expiry."""
+    counted, imputed = record.statistics, record.statistics.imputed
+    counts = (changed, counted.pending, None, counted.epoch_draws, None, None, None)
+    moments = (imputed.count, str(imputed.total), str(imputed.squares))
+    return (experiment_id, record.arm.position, *_NO_DEFINITION, *counts, *moments, *NO_COUNTS[10:])
+
+
+def count_values(counted: ArmStatistics, changed: int) -> Row:
+    """The counts of an arm, in the order of ARM_COUNTS."""
+    return (
+        changed,
+        counted.pending,
+        counted.expired,
+        counted.epoch_draws,
+        counted.observed.count,
+        str(counted.observed.total),
+        str(counted.observed.squares),
+        counted.imputed.count,
+        str(counted.imputed.total),
+        str(counted.imputed.squares),
+        counted.matured.count,
+        str(counted.matured.total),
+        str(counted.matured.squares),
+        counted.earlier.count,
+        str(counted.earlier.total),
+        str(counted.earlier.squares),
+        counted.planned,
+        counted.plan_left,
+        counted.plan_weight_sum,
+    )
+
+
+def arm_from(row: RowMapping) -> ArmRecord:
+    """An arms row."""
+    observed = _moments(row["observations"], row["reward_sum"], row["reward_squares"])
+    matured = _moments(row["matured"], row["matured_sum"], row["matured_squares"])
+    return ArmRecord(
+        arm=Arm(
+            position=row["position"],
+            key=row["key"],
+            name=row["name"],
+            value=json.loads(row["value"]),
+            min_share=row["min_share"],
+            status=row["status"],
+            added=row["added"],
+        ),
+        statistics=ArmStatistics(
+            pending=row["pending"],
+            expired=row["expired"],
+            epoch_draws=row["epoch_draws"],
+            observed=observed,
+            imputed=_moments(row["imputed"], row["imputed_sum"], row["imputed_squares"]),
+            matured=observed if matured == observed else matured,  # one object, so that they are counted on together
+            earlier=_moments(row["earlier"], row["earlier_sum"], row["earlier_squares"]),
+            planned=row["planned"],
+            plan_left=row["plan_left"],
+            plan_weight_sum=row["plan_weight_sum"],
+        ),
+    )
+
+
+@lru_cache(maxsize=4096)  # a worker reads the same sums again and again while another one draws
+def _moments(count: int, total: str, squares: str) -> Moments:
+    return Moments(count, ExactSum.parse(total), ExactSum.parse(squares))
+
+
+def drawn_row(experiment_id: int, assignment: Assignment) -> Row:
+    """A new draw: a whole assignments row, from which its event is made, too."""
+    return (
+        experiment_id,
+        assignment.draw,
+        assignment.token,
+        assignment.sequence,
+        assignment.arm,
+        assignment.unit,
+        assignment.reason,
+        assignment.epoch,
+        assignment.created_at,
+        assignment.expires_at,
+        assignment.expiry_reward,
+        "pending",
+        None,
+        assignment.state.closed,
+        None,
+        assignment.expires_at,
+        assignment.idempotency_key,
+    )
+
+
+def restated_row(experiment_id: int, assignment: Assignment) -> Row:
+    """What a change of state changes."""
+    state, nothing = assignment.state, None
+    return (
+        experiment_id, assignment.draw, nothing, nothing, nothing, nothing, nothing, nothing, nothing, nothing, nothing,
+        state.status, state.reward, state.closed, assignment.rewarded_at, assignment.due_at, nothing,
+    )  # fmt: skip
+
+
+def assignment_from(row: RowMapping) -> Assignment:
+    """An assignments row."""
+    return assignment_of(row.values())
+
+
+def assignment_of(row: Iterable[Any]) -> Assignment:
+    """An assignments row, as its values in order."""
+    (
+        _, draw, token, sequence, arm, unit, reason, epoch, created_at, expires_at, expiry_reward,
+        status, reward, closed, rewarded_at, _, key,
+    ) = row  # fmt: skip
+    return Assignment(
+        draw,
+        token,
+        sequence,
+        arm,
+        unit,
+        reason,
+        epoch,
+        created_at,
+        expires_at,
+        expiry_reward,
+        AssignmentState(status, reward, bool(closed)),
+        rewarded_at,
+        key,
+    )
+
+
+def event_row(experiment_id: int, event: Event) -> Row:
+    """A whole events row."""
+    before, after = event.before, event.after
+    return (
+        experiment_id,
+        event.sequence,
+        event.kind,
+        event.at,
+        event.arm,
+        event.draw,
+        event.epoch,
+        event.reason,
+        event.expires_at,
+        event.expiry_reward,
+        *((None, None, None) if before is None else (before.status, before.reward, before.closed)),
+        *((None, None, None) if after is None else (after.status, after.reward, after.closed)),
+        None if event.details is None else to_json(event.details),
+    )
+
+
+def step_row(experiment_id: int, step: TakenStep) -> Row:
+    """A whole events row, and what its step did to the assignment's times."""
+    return (*event_row(experiment_id, step.event), step.assignment.rewarded_at, step.assignment.due_at)
+
+
+def event_from(row: RowMapping) -> Event:
+    """An events row."""
+    return Event(
+        sequence=row["sequence"],
+        kind=row["kind"],
+        at=row["at"],
+        arm=row["arm"],
+        draw=row["draw"],
+        epoch=row["epoch"],
+        reason=row["reason"],
+        expires_at=row["expires_at"],
+        expiry_reward=row["expiry_reward"],
+        before=_state(row["status_before"], row["reward_before"], row["closed_before"]),
+        after=_state(row["status_after"], row["reward_after"], row["closed_after"]),
+        details=json.loads(row["details"]) if row["details"] is not None else None,
+    )
+
+
+def _state(status: str | None, reward: float | None, closed: object) -> AssignmentState | None:
+    return None if status is None else AssignmentState(cast("Any", status), reward, bool(closed))

@@ -1,0 +1,1 @@
+"""The HTTP contract: routes, what goes in and out, and how it is checked."""

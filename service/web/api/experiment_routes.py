@@ -1,0 +1,247 @@
+"""Experiments and their arms."""
+
+from __future__ import annotations
+
+from secrets import randbelow
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Query, Request, Response
+
+from service.application.commands import arms, experiments, lifecycle
+from service.application.commands.arms import ArmCondition, ChangeArm
+from service.application.commands.experiments import Condition, Patch
+from service.application.commands.lifecycle import LifecycleMove
+from service.domain import Arm, ArmRecord, ConcludeWhen, Experiment, ExperimentStatus, Expiry, PolicySpec, RewardSpec
+from service.domain.limits import KEY_PATTERN, LARGEST_SEED, LONGEST_NAME, LONGEST_OWNER
+from service.policy.automatic import AutomaticPolicy
+from service.storage.queries.experiment_list import ExperimentFilter, ExperimentOrder
+from service.web import etags
+from service.web.api import answer_schemas, rendered_experiments, request_schemas, views
+from service.web.api.body import StrictRoute
+from service.web.api.content_etags import arm_etag, experiment_etag
+from service.web.api.parameters import (
+    ArmKey,
+    ContextOf,
+    ExperimentKey,
+    IdempotencyKey,
+    IfMatch,
+    PageSize,
+    PageToken,
+    json_response,
+    once,
+    rendered_response,
+)
+from service.web.problems import documented
+from service.web.response_pieces import sent_in_pieces
+
+router = APIRouter(prefix="/v1/experiments", tags=["experiments"], route_class=StrictRoute)
+_UNREADABLE = (400, 413, 415, 422)
+_BY_RECOMMENDATION = request_schemas.ConcludeIn()
+
+
+def _policy(given: request_schemas.PolicyIn) -> PolicySpec | AutomaticPolicy:
+    fields = given.model_dump()
+    seed = fields.pop("seed")
+    if seed is None:
+        seed = randbelow(LARGEST_SEED + 1)
+    return AutomaticPolicy(seed) if given.kind == "auto" else PolicySpec(seed=seed, keeps_floors=True, **fields)
+
+
+def _reward(given: request_schemas.RewardIn) -> RewardSpec:
+    return RewardSpec(given.kind, given.goal, given.min, given.max)
+
+
+def _expiry(given: request_schemas.ExpiryIn | None) -> Expiry | None:
+    return Expiry(given.after_seconds, given.reward) if given else None
+
+
+def _conclude_when(given: request_schemas.ConcludeWhenIn | None) -> ConcludeWhen | None:
+    if given is None:
+        return None
+    decided = given.decided is not None
+    return ConcludeWhen(separated=not decided, min_observations=given.min_observations, decided=decided)
+
+
+def _arm(given: request_schemas.ArmIn, position: int) -> Arm:
+    name = given.key if given.name is None else given.name
+    return Arm(position, given.key, name, given.value, given.min_share)
+
+
+def _render_experiment(described: experiments.Described) -> bytes:
+    return views.encode(views.experiment_view(described))
+
+
+def _render_arm(record: ArmRecord) -> bytes:
+    return views.encode(views.arm_view(record.arm))
+
+
+def _unchanged(if_match: str | None) -> Condition | None:
+    """The condition that the experiment is what the caller saw."""
+    return None if if_match is None else lambda described: etags.meets(if_match, experiment_etag(described))
+
+
+def _arm_unchanged(if_match: str | None) -> ArmCondition | None:
+    """Likewise, of an arm: it was seen by itself, or with its experiment."""
+    return None if if_match is None else lambda described, arm: etags.meets(if_match, arm_etag(arm), experiment_etag(described))
+
+
+def _experiment_response(described: experiments.Described) -> Response:
+    return json_response(views.experiment_view(described), headers={"ETag": experiment_etag(described)})
+
+
+def _arm_response(arm: Arm) -> Response:
+    return json_response(views.arm_view(arm), headers={"ETag": arm_etag(arm)})
+
+
+# How each field of a patch becomes one of the domain's.
+_READ: dict[str, Any] = {
+    "policy": _policy,
+    "reward": _reward,
+    "expiry": _expiry,
+    "conclude_when": _conclude_when,
+    "tags": tuple,
+}
+
+
+@router.post("", status_code=201, response_model=answer_schemas.ExperimentOut, responses=documented(*_UNREADABLE, 409, 503))
+async def create_experiment(
+    request: Request, context: ContextOf, key: IdempotencyKey, body: request_schemas.ExperimentIn
+) -> Response:
+    """Create an experiment with its arms."""
+    reward = _reward(body.reward)
+    experiment = Experiment(
+        id=0,
+        key=body.key,
+        name=body.key if body.name is None else body.name,
+        description=body.description,
+        policy=experiments.resolved_policy(_policy(body.policy), reward, len(body.arms)),
+        reward=reward,
+        expiry=_expiry(body.expiry),
+        sticky=body.sticky,
+        confidence=body.confidence,
+        conclude_when=_conclude_when(body.conclude_when),
+        worthwhile=body.worthwhile,
+        status=body.status,
+        concluded_arm=None,
+        created_at=0,
+        tags=tuple(body.tags),
+        owner=body.owner,
+    )
+    arms = [_arm(arm, position) for position, arm in enumerate(body.arms)]
+    answered = once(request, "experiments", key, 201, _render_experiment)
+    rendered = await experiments.create(context, experiment, arms, answered)
+    return rendered_response(rendered, {"Location": f"/v1/experiments/{body.key}"})
+
+
+@router.get("", response_model=answer_schemas.ExperimentPage, responses=documented(422, 503))
+async def list_experiments(
+    context: ContextOf,
+    before: PageToken,
+    *,
+    page_size: PageSize = 20,
+    status: ExperimentStatus | None = None,
+    q: Annotated[str | None, Query(max_length=LONGEST_NAME, description="Key or name contain this, whatever its case.")] = None,
+    tag: Annotated[str | None, Query(pattern=f"^{KEY_PATTERN}$", description="One of its tags.")] = None,
+    owner: Annotated[str | None, Query(max_length=LONGEST_OWNER)] = None,
+    sort: ExperimentOrder = "-created_at",
+) -> Response:
+    """All experiments, newest first, or those that are looked for, without the values of their arms.
+
+    A page ends early where its experiments would have more than 10,000 arms together.
+    """
+    wanted = experiments.PageOfList(ExperimentFilter(q, status, tag, owner, sort), before, page_size)
+    found = await experiments.list_small_page(context, wanted)
+    if found is None:
+        return sent_in_pieces(await context.lanes.looks.run(rendered_experiments.render_experiments, wanted))
+    return sent_in_pieces(rendered_experiments.encode_experiments(found))
+
+
+@router.get("/{key}", response_model=answer_schemas.ExperimentOut, responses=documented(404, 503))
+async def get_experiment(context: ContextOf, key: ExperimentKey) -> Response:
+    """One experiment. Its ETag is of the settings and the arms; traffic does not move it."""
+    small = await experiments.describe_if_small(context, key)
+    if small is None:
+        etag, content = await context.lanes.looks.run(rendered_experiments.render_experiment, key)
+        return sent_in_pieces(content, headers={"ETag": etag})
+    return _experiment_response(small)
+
+
+@router.patch("/{key}", response_model=answer_schemas.ExperimentOut, responses=documented(*_UNREADABLE, 404, 409, 412, 503))
+async def patch_experiment(
+    context: ContextOf, key: ExperimentKey, body: request_schemas.ExperimentPatch, if_match: IfMatch = None
+) -> Response:
+    """Change settings. `sticky`, `policy` and `reward` only in a draft."""
+    fields = {name: getattr(body, name) for name in body.model_fields_set}
+    read = {name: _READ[name](value) if name in _READ else value for name, value in fields.items()}
+    return _experiment_response(await experiments.change(context, key, Patch(read, _unchanged(if_match))))
+
+
+async def _step(request: Request, context: ContextOf, key: str, step: LifecycleMove, idempotency: str | None) -> Response:
+    answered = once(request, step.move, idempotency, 200, _render_experiment)
+    return rendered_response(await lifecycle.take_step(context, key, step, answered))
+
+
+@router.post("/{key}/start", response_model=answer_schemas.ExperimentOut, responses=documented(404, 409, 422, 503))
+async def start_experiment(request: Request, context: ContextOf, idempotency: IdempotencyKey, key: ExperimentKey) -> Response:
+    """Draft to running."""
+    return await _step(request, context, key, LifecycleMove("start"), idempotency)
+
+
+@router.post("/{key}/pause", response_model=answer_schemas.ExperimentOut, responses=documented(404, 409, 422, 503))
+async def pause_experiment(request: Request, context: ContextOf, idempotency: IdempotencyKey, key: ExperimentKey) -> Response:
+    """Running to paused: no asks, rewards still count."""
+    return await _step(request, context, key, LifecycleMove("pause"), idempotency)
+
+
+@router.post("/{key}/resume", response_model=answer_schemas.ExperimentOut, responses=documented(404, 409, 422, 503))
+async def resume_experiment(request: Request, context: ContextOf, idempotency: IdempotencyKey, key: ExperimentKey) -> Response:
+    """Paused to running."""
+    return await _step(request, context, key, LifecycleMove("resume"), idempotency)
+
+
+@router.post("/{key}/conclude", response_model=answer_schemas.ExperimentOut, responses=documented(*_UNREADABLE, 404, 409, 503))
+async def conclude_experiment(
+    request: Request,
+    context: ContextOf,
+    idempotency: IdempotencyKey,
+    key: ExperimentKey,
+    body: Annotated[request_schemas.ConcludeIn, Body()] = _BY_RECOMMENDATION,
+) -> Response:
+    """Serve one arm from now on: the one named, else the recommendation."""
+    return await _step(request, context, key, LifecycleMove("conclude", body.arm), idempotency)
+
+
+@router.post("/{key}/archive", response_model=answer_schemas.ExperimentOut, responses=documented(404, 409, 422, 503))
+async def archive_experiment(request: Request, context: ContextOf, idempotency: IdempotencyKey, key: ExperimentKey) -> Response:
+    """Concluded to archived: everything is frozen."""
+    return await _step(request, context, key, LifecycleMove("archive"), idempotency)
+
+
+@router.post(
+    "/{key}/arms",
+    status_code=201,
+    response_model=answer_schemas.ArmOut,
+    responses=documented(*_UNREADABLE, 404, 409, 503),
+)
+async def add_arm(
+    request: Request, context: ContextOf, idempotency: IdempotencyKey, key: ExperimentKey, body: request_schemas.ArmIn
+) -> Response:
+    """Add an arm to a live experiment."""
+    answered = once(request, "arms", idempotency, 201, _render_arm)
+    return rendered_response(await arms.add_arm(context, key, _arm(body, 0), answered))
+
+
+@router.get("/{key}/arms/{arm}", response_model=answer_schemas.ArmOut, responses=documented(404, 503))
+async def get_arm(context: ContextOf, key: ExperimentKey, arm: ArmKey) -> Response:
+    """One arm."""
+    return _arm_response(await arms.describe_arm(context, key, arm))
+
+
+@router.patch("/{key}/arms/{arm}", response_model=answer_schemas.ArmOut, responses=documented(*_UNREADABLE, 404, 409, 412, 503))
+async def patch_arm(
+    context: ContextOf, key: ExperimentKey, arm: ArmKey, body: request_schemas.ArmPatch, if_match: IfMatch = None
+) -> Response:
+    """Change an arm's name, value, floor or status. `If-Match` takes the arm's ETag, or its experiment's."""
+    fields = {name: getattr(body, name) for name in body.model_fields_set}
+    changed = await arms.change_arm(context, key, ChangeArm(arm, fields, _arm_unchanged(if_match)))
+    return _arm_response(changed.arm)

@@ -1,0 +1,33 @@
+"""Experiments, one or a page of them, from the database to the bytes that are sent: with many arms, a lane's process does it.
+
+Nothing of FastAPI is imported here, because every such process would hold it in memory.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from service.application.commands import experiments
+from service.web.api import views
+from service.web.api.content_etags import experiment_etag
+from service.web.api.listings import Listing
+
+if TYPE_CHECKING:
+    from service.application.live.reader import Reader
+
+
+async def render_experiment(reader: Reader, key: str) -> tuple[str, bytes]:
+    """An experiment with its arms as JSON, and its ETag."""
+    described = await experiments.describe(reader, key)
+    return experiment_etag(described), views.encode(views.experiment_view(described))
+
+
+async def render_experiments(reader: Reader, wanted: experiments.PageOfList) -> bytes:
+    """A page of the list of experiments as JSON."""
+    return encode_experiments(await experiments.list_page(reader, wanted))
+
+
+def encode_experiments(page: experiments.ListedPage) -> bytes:
+    """A page of the list of experiments, as it was read, as JSON."""
+    listing: Listing[experiments.Listed] = Listing("experiments", views.experiment_summary, lambda one: one[0].experiment.id)
+    return listing.page(page.found, page.shown)

@@ -1,0 +1,133 @@
+"""Tell: what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+from msgspec import structs
+from pydantic import BaseModel, ValidationError
+
+from service.application.commands import tell as tell_command
+from service.application.commands.tell import ObservationItem, Observe, RewardItem, Tell, TellMany, TellResult
+from service.web.api import answer_schemas, request_schemas, views
+from service.web.api.body import StrictRoute
+from service.web.api.parameters import (
+    AssignmentId,
+    ContextOf,
+    ExperimentKey,
+    IdempotencyKey,
+    json_response,
+    once,
+    rendered_response,
+)
+from service.web.problems import documented, sentence_of
+
+
+class _Rewards(msgspec.Struct, forbid_unknown_fields=True):
+    rewards: list[RewardItem]
+
+
+class _Observations(msgspec.Struct, forbid_unknown_fields=True):
+    observations: list[ObservationItem]
+
+
+_WHOLE: dict[str, Callable[[bytes], msgspec.Struct]] = {
+    "/v1/experiments/{key}/rewards": msgspec.json.Decoder(_Rewards).decode,
+    "/v1/experiments/{key}/observations": msgspec.json.Decoder(_Observations).decode,
+}
+
+
+class _BatchRoute(StrictRoute):
+    """Long lists whose every item is good, as nearly always, are read at once; others, and those with a key, like any body."""
+
+    def read(self, request: Request, body: bytes) -> Any:  # noqa: ANN401 - any JSON
+        """The items as they are needed, or as plain JSON."""
+        whole, headers = _WHOLE.get(self.path), request.headers
+        plain = headers.get("content-type") == "application/json" and "idempotency-key" not in headers
+        if whole is not None and plain and b"\\u0000" not in body:
+            try:
+                return structs.asdict(whole(body))
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                pass
+        return super().read(request, body)
+
+
+router = APIRouter(prefix="/v1/experiments/{key}", tags=["rewards"], route_class=_BatchRoute)
+_UNREADABLE = (400, 413, 415, 422)
+Item = TypeVar("Item", bound=msgspec.Struct)
+
+
+async def _tell(context: ContextOf, key: str, command: Tell) -> Response:
+    told = await tell_command.tell(context, key, command)
+    return json_response(views.assignment_view(told.experiment, told.arm, told.assignment))
+
+
+@router.post(
+    "/assignments/{id}/reward",
+    response_model=answer_schemas.AssignmentOut,
+    responses=documented(*_UNREADABLE, 404, 409, 503),
+)
+async def tell(context: ContextOf, key: ExperimentKey, id: AssignmentId, body: request_schemas.TellIn) -> Response:  # noqa: A002 - the contract's name
+    """Record a reward. The same value again counts once; another value is a conflict."""
+    return await _tell(context, key, Tell(id, "reward", body.reward))
+
+
+@router.put(
+    "/assignments/{id}/reward",
+    response_model=answer_schemas.AssignmentOut,
+    responses=documented(*_UNREADABLE, 404, 409, 503),
+)
+async def correct_reward(context: ContextOf, key: ExperimentKey, id: AssignmentId, body: request_schemas.TellIn) -> Response:  # noqa: A002 - see tell
+    """Replace a reward, or bring a voided assignment back with one."""
+    return await _tell(context, key, Tell(id, "correct", body.reward))
+
+
+@router.delete("/assignments/{id}/reward", response_model=answer_schemas.AssignmentOut, responses=documented(404, 409, 503))
+async def void_reward(context: ContextOf, key: ExperimentKey, id: AssignmentId) -> Response:  # noqa: A002 - see tell
+    """Void an assignment: its draw leaves draws and observations."""
+    return await _tell(context, key, Tell(id, "void"))
+
+
+def _items(plain: type[Item], model: type[BaseModel], given: list[Any]) -> Sequence[Item | TellResult]:
+    """All items at once if every one of them is good, as nearly always; else one by one, each with its own result."""
+    try:
+        return msgspec.convert(given, list[plain])  # type: ignore[valid-type]
+    except msgspec.ValidationError:
+        return [_item(plain, model, one) for one in given]
+
+
+def _item(plain: type[Item], model: type[BaseModel], given: Any) -> Item | TellResult:  # noqa: ANN401 - any JSON
+    """The item, or why it cannot be read."""
+    try:
+        return plain(**model.model_validate(given).model_dump())
+    except ValidationError as unreadable:
+        first = unreadable.errors()[0]
+        where = "".join(f"/{step}" for step in first["loc"])
+        return TellResult("invalid", f"{where}: {sentence_of(first)}" if where else sentence_of(first))
+
+
+def _render(results: list[TellResult]) -> bytes:
+    return views.encode({"results": results})
+
+
+@router.post("/rewards", response_model=answer_schemas.TellResultsOut, responses=documented(*_UNREADABLE, 404, 409, 503))
+async def tell_batch(
+    request: Request, context: ContextOf, idempotency: IdempotencyKey, key: ExperimentKey, body: request_schemas.TellManyIn
+) -> Response:
+    """Record many rewards; each item has its own result."""
+    items = _items(RewardItem, request_schemas.RewardItemIn, body.rewards)
+    answered = once(request, "rewards", idempotency, 200, _render)
+    return rendered_response(await tell_command.tell_many(context, key, TellMany(items), answered))
+
+
+@router.post("/observations", response_model=answer_schemas.TellResultsOut, responses=documented(*_UNREADABLE, 404, 409, 503))
+async def observe(
+    request: Request, context: ContextOf, idempotency: IdempotencyKey, key: ExperimentKey, body: request_schemas.ObserveIn
+) -> Response:
+    """Record rewards of arms that the caller chose itself."""
+    items = _items(ObservationItem, request_schemas.ObservationIn, body.observations)
+    answered = once(request, "observations", idempotency, 200, _render)
+    return rendered_response(await tell_command.tell_many(context, key, Observe(items), answered))

@@ -1,0 +1,1 @@
+"""Asks and tells, recognised from their bytes and answered by the connection (docs/decisions/0006)."""

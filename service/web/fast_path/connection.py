@@ -1,0 +1,277 @@
+"""A connection that spends less on each answer, one write instead of two, and that no client can keep for ever.
+
+uvicorn hands the head of an answer and its body to the socket one after the other, and each costs a system call, which on the
+fast path is a tenth of all work. Here the head waits for its body, at most until the event loop comes round.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from contextvars import copy_context
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from service.web.problems import problem
+from service.web.request_context import name_request
+from service.web.request_metrics import count_request
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# A client that is still sending would lose an answer whose connection closes at once.
+_READING_SECONDS = 1.0
+# So many times the limit, and those beyond it are closed without being read to.
+_CROWD = 1.125
+
+
+class SingleWriteTransport:
+    """A transport that holds a first write back until the next one, or until the loop comes round."""
+
+    __slots__ = ("_held", "_loop", "_transport", "is_closing")
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+        self.is_closing = transport.is_closing
+        self._held: bytes | None = None
+
+    def write(self, data: bytes) -> None:
+        """Hold it back, or send it with what is held back."""
+        held = self._held
+        if held is None:
+            self._held = data
+            self._loop.call_soon(self._flush)
+        else:
+            self._held = None
+            self._transport.write(held + data)
+
+    def write_whole(self, data: bytes) -> None:
+        """Send an answer that is in one piece already."""
+        if self._held is not None:
+            self._flush()
+        self._transport.write(data)
+
+    def close(self) -> None:
+        """Send what is held back, then close."""
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        held, self._held = self._held, None
+        if held is not None and not self._transport.is_closing():
+            self._transport.write(held)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever a transport has
+        return getattr(self._transport, name)
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """How long a client may keep a connection without doing its part, and how much of one; docs/settings.md has the reasons."""
+
+    head_seconds: float = 10.0
+    body_seconds: float = 60.0
+    keep_alive_seconds: float = 75.0
+    head_bytes: int = 32 * 1024
+    connections: int = 8_192
+
+
+class OpenConnections:
+    """All connections of a process, looked after by one timer: what a request costs for it is to write a deadline down."""
+
+    def __init__(self, limits: ConnectionLimits) -> None:
+        self.limits = limits
+        self.open: set[GuardedProtocol] = set()
+        self._every = min(1.0, limits.head_seconds / 4, limits.body_seconds / 4, limits.keep_alive_seconds / 4)
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        """Look after them from now on."""
+        self._loop = asyncio.get_running_loop()
+        self._timer = self._loop.call_later(self._every, self._look)
+
+    def close(self) -> None:
+        """Stop looking."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _look(self) -> None:
+        now = self._loop.time()
+        for connection in [one for one in self.open if one.deadline <= now]:
+            connection.time_out()
+        for connection in [one for one in self.open if one.unread_deadline <= now]:
+            connection.leave_unread()
+        self._timer = self._loop.call_later(self._every, self._look)
+
+
+class GuardedProtocol(HttpToolsProtocol):
+    """uvicorn's own protocol over such a transport, for clients that do their part in time; others get a problem."""
+
+    deadline: float = math.inf
+    """When the client must have done its part; infinite while it is our turn."""
+    unread_deadline: float = math.inf
+    """When a client that does not read must have gone on."""
+    _in_parser = False
+    """The parser has seen the beginning of a request and not its end."""
+    _in_body = False
+    """The parser has seen the head of that request."""
+    _advanced = True
+    """The data received last held more than a part of a head or of a trailer."""
+    _heads = 0
+    """Begun in the data received last."""
+    _barren_bytes = 0
+    """Received since the parser has advanced last."""
+    _objection: tuple[int, str, str] | None = None
+    """Why the parser was stopped: status, code, detail."""
+    _is_refused = False
+    """What the client sends is ignored until it has read that it was refused."""
+    _unread = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn itself
+        """Let every write of uvicorn's pass through, and begin to count the time; one too many is turned away."""
+        single_write = SingleWriteTransport(transport, self.loop)
+        self.write_whole = single_write.write_whole
+        super().connection_made(cast("asyncio.Transport", single_write))
+        self._connections: OpenConnections = self.app.state.connections
+        self._limits, others = self._connections.limits, self._connections.open
+        self.deadline = self.loop.time() + self._limits.head_seconds
+        others.add(self)
+        if len(others) > self._limits.connections:
+            detail = "This worker has as many connections as it may; try again in a moment."
+            self._refuse(503, "too_many_connections", detail, {"Retry-After": "1"})
+            if len(others) > self._limits.connections * _CROWD:
+                self.transport.close()  # too many to wait until each has read it
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Leave nothing behind."""
+        self._connections.open.discard(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Let the parser have it, as long as it gets anywhere with it: a head, or a trailer, that never ends is refused."""
+        if self._is_refused:
+            return
+        was_in_parser, self._advanced, self._heads = self._in_parser, False, 0
+        super().data_received(data)
+        is_one_head = self._heads == 1 and not (was_in_parser or self._in_body)
+        if self._in_parser and (is_one_head or not self._advanced):
+            self._barren_bytes += len(data)
+            if self._barren_bytes > self._limits.head_bytes:
+                self._objection = self._head_too_large()
+                self.send_400_response("")
+
+    def on_message_begin(self) -> None:
+        """Remember that the parser is inside a request: bytes that follow belong to it."""
+        self._in_parser, self._in_body = True, False
+        self._advanced, self._barren_bytes = True, 0
+        self._heads += 1
+        if self.cycle is None or self.cycle.response_complete:
+            self.deadline = self.loop.time() + self._limits.head_seconds
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """The head must not be larger than allowed; the body has its own time."""
+        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > self._limits.head_bytes:
+            self._objection = self._head_too_large()
+            raise ValueError(self._objection)  # stops the parser
+        super().on_headers_complete()
+        self._in_body = self._advanced = True
+        self._barren_bytes = 0
+        if not self.pipeline:
+            self.deadline = self.loop.time() + self._limits.body_seconds
+
+    def on_body(self, body: bytes) -> None:
+        """Something of the body is there."""
+        self._advanced, self._barren_bytes = True, 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Remember that the parser is through: it is our turn, unless the answer was early."""
+        self._in_parser = self._in_body = False
+        self._advanced = True
+        super().on_message_complete()
+        self.deadline = self.loop.time() + self._limits.keep_alive_seconds if self.cycle.response_complete else math.inf
+
+    def on_response_complete(self) -> None:
+        """Do as uvicorn does, but write a deadline down instead of starting a timer for each answer."""
+        if self.pipeline or self.transport.is_closing():
+            super().on_response_complete()
+            self.deadline = self.loop.time() + self._limits.body_seconds if self._in_parser else math.inf
+            return
+        self.server_state.total_requests += 1
+        if self.flow.read_paused:
+            self.flow.resume_reading()
+        if not self._in_parser:
+            self.deadline = self.loop.time() + self._limits.keep_alive_seconds
+        elif self._objection is not None:
+            self.send_400_response("")  # what followed this request could not be read
+        else:
+            self.deadline = self.loop.time() + self._limits.head_seconds
+
+    def pause_writing(self) -> None:
+        """The client reads more slowly than we write: it must go on in time."""
+        super().pause_writing()
+        self._unread = self.transport.get_write_buffer_size()
+        self.unread_deadline = self.loop.time() + self._limits.body_seconds
+
+    def resume_writing(self) -> None:
+        """It has read."""
+        self.unread_deadline = math.inf
+        super().resume_writing()
+
+    def leave_unread(self) -> None:
+        """Give the client up, unless it has read something since."""
+        before, self._unread = self._unread, self.transport.get_write_buffer_size()
+        if self._unread < before:
+            self.unread_deadline = self.loop.time() + self._limits.body_seconds
+        else:
+            self.transport.abort()
+
+    def has_begun(self) -> bool:
+        """Is part of a request there?"""
+        return self._in_parser
+
+    def time_out(self) -> None:
+        """The client has not done its part: a request that has begun is refused, and an idle connection closed."""
+        if self._is_refused or not self.has_begun():
+            self.deadline = math.inf
+            self.transport.close()
+            return
+        what = "body" if self._in_body else "head"
+        self._refuse(408, "request_timeout", f"The {what} of the request did not arrive in time.")
+
+    def send_400_response(self, msg: str) -> None:
+        """A problem instead of uvicorn's text, when the requests before this one are answered."""
+        status, code, detail = self._objection = self._objection or (400, "malformed_request", msg)
+        if self.pipeline or (not self._in_body and self.cycle is not None and not self.cycle.response_complete):
+            self._in_parser = self._is_refused = True
+        else:
+            self._refuse(status, code, detail)
+
+    def _head_too_large(self) -> tuple[int, str, str]:
+        return 431, "head_too_large", f"The head of a request may have {self._limits.head_bytes // 1024} KiB."
+
+    def _refuse(self, status: int, code: str, detail: str, headers: Mapping[str, str] | None = None) -> None:
+        """Send a problem and close, but not before the client had a moment to read it: what it still sends is ignored."""
+        self._in_parser = self._is_refused = True
+        self.deadline = self.loop.time() + _READING_SECONDS
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+            if getattr(self.cycle, "response_started", False):
+                self.transport.close()
+                return
+        given = next((value for name, value in self.headers or () if name == b"x-request-id"), b"")
+        self.write_whole(copy_context().run(self._problem, given, status, code, detail, dict(headers or {})))
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+
+    def _problem(self, given: bytes, status: int, code: str, detail: str, headers: dict[str, str]) -> bytes:
+        headers |= {"X-Request-Id": name_request(given).decode(), "Connection": "close"}
+        refusal = problem(status, code, detail, headers=headers)
+        count_request("other", "other", status, 0.0)
+        lines = [STATUS_LINE[status]]
+        lines += [b"%b: %b\r\n" % header for header in (*self.server_state.default_headers, *refusal.raw_headers)]
+        return b"".join((*lines, b"\r\n", bytes(refusal.body)))

@@ -1,0 +1,146 @@
+"""Asks and tells in their usual form, recognised from the bytes of their requests.
+
+This is no parser of HTTP and need not be one: it knows the one form that product backends send thousands of times a second, and
+says "none of mine" to everything else, which then takes uvicorn's way through its own parser. What it does recognise, that parser
+would read alike: every line is whole and plain, no header comes twice, and the body is as long as was said.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Container
+from time import perf_counter
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from service.application.commands.ask import Ask, AskAnswer
+from service.application.commands.tell import Reward, Tell, TellAnswer
+from service.domain.limits import KEY_PATTERN, LONGEST_IDEMPOTENCY_KEY, LONGEST_UNIT
+from service.web.api.views import answer_view, assignment_view, encode
+
+_LINE = re.compile(
+    rb"POST /v1/experiments/(%b)/assignments(?:/(asg_[0-9a-f]{27})/reward)? HTTP/1\.1(?=\r\n)" % KEY_PATTERN.encode()
+)
+_HEADER = re.compile(rb"\r\n([A-Za-z0-9-]+): ?((?:[!-~](?:[ -~]*[!-~])?)?)(?=\r\n)")
+# As FastAPI spells them: both ways count under one name.
+_ASK_ROUTE = "/v1/experiments/{key}/assignments"
+_TELL_ROUTE = "/v1/experiments/{key}/assignments/{id}/reward"
+# A longer one may be too long, which the long way knows.
+_LONGEST_HEAD = 8 * 1024
+# Of the body's length: what is longer is nothing usual.
+_MOST_LENGTH_DIGITS = 4
+# A browser's request takes the long way, where its origin is looked at; so does anything about the connection or the body's form.
+_UNUSUAL = {b"origin", b"sec-fetch-site", b"transfer-encoding", b"expect", b"content-encoding", b"upgrade", b"proxy-connection"}
+
+
+class _AskBody(msgspec.Struct, forbid_unknown_fields=True):
+    unit: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_UNIT)] | None = None
+
+
+class _TellBody(msgspec.Struct, forbid_unknown_fields=True):
+    reward: Reward
+
+
+_read_ask = msgspec.json.Decoder(_AskBody).decode
+_read_tell = msgspec.json.Decoder(_TellBody).decode
+
+
+class FastRequest:
+    """A recognised ask or tell, and the recipient of its outcome.
+
+    To uvicorn's protocol it looks like a request that it handed to an application.
+    """
+
+    __slots__ = (
+        "_content", "_content_of", "answer", "began", "command", "disconnected", "keep_alive", "key", "name", "response_complete",
+        "route",
+    )  # fmt: skip
+
+    message_event = asyncio.Event()
+    """uvicorn sets it when the client leaves; nobody waits for more of this request."""
+    answer: Callable[[FastRequest, Any, Exception | None], None]
+    """What the protocol does with the result, or with the failure."""
+
+    name: bytes
+    """The caller's X-Request-Id, if it gave one; another is made up when one is needed."""
+
+    def __init__(self, key: str, command: Ask | Tell, name: bytes, route: str) -> None:
+        self.key, self.command, self.name, self.route = key, command, name, route
+        self.began = perf_counter()
+        self.keep_alive = True
+        self.response_complete = self.disconnected = False
+        self._content = b""
+        self._content_of: TellAnswer | AskAnswer | None = None
+
+    def prepare(self, result: Any) -> None:  # noqa: ANN401 - what its command gives, or a refusal
+        """Put the answer into words while it is written; it may still come to nothing."""
+        if isinstance(result, TellAnswer | AskAnswer):
+            self._content, self._content_of = _content(result), result
+
+    def content(self, result: TellAnswer | AskAnswer) -> bytes:
+        """The answer in words."""
+        return self._content if self._content_of is result else _content(result)
+
+    @property
+    def path(self) -> str:
+        """As far as it tells experiments apart."""
+        return self.route.replace("{key}", self.key)
+
+    def set_result(self, result: Any) -> None:  # noqa: ANN401 - what its command gives
+        """Hand the outcome to the connection."""
+        self.answer(self, result, None)
+
+    def set_exception(self, failure: Exception) -> None:
+        """Hand the failure to the connection."""
+        self.answer(self, None, failure)
+
+
+def recognise(data: bytes, hosts: Container[bytes]) -> FastRequest | Literal["begun"] | None:
+    """The request to one of these hosts, if that is what the data is and nothing else; or some of its body is missing yet."""
+    line, end = _LINE.match(data), data.find(b"\r\n\r\n")
+    if line is None or not 0 < end <= _LONGEST_HEAD:
+        return None
+    start = line.end()
+    headers = {name.lower(): value for name, value in _HEADER.findall(data, start, end + 2)}
+    length = headers.get(b"content-length", b"0")
+    if (
+        len(headers) != data.count(b"\r\n", start, end)  # a line is not plain, or comes twice
+        or not _UNUSUAL.isdisjoint(headers)
+        or headers.get(b"host") not in hosts
+        or headers.get(b"connection", b"keep-alive") != b"keep-alive"
+        or not (length.isdigit() and len(length) <= _MOST_LENGTH_DIGITS)
+    ):
+        return None
+    body = data[end + 4 :]
+    missing = int(length) - len(body)
+    if missing:
+        return "begun" if missing > 0 else None
+    key, assignment = line.groups()
+    command = _command(assignment, headers, body)
+    if command is None:
+        return None
+    route = _ASK_ROUTE if assignment is None else _TELL_ROUTE
+    return FastRequest(key.decode(), command, headers.get(b"x-request-id", b""), route)
+
+
+def _content(result: TellAnswer | AskAnswer) -> bytes:
+    if isinstance(result, TellAnswer):
+        return encode(assignment_view(result.experiment, result.arm, result.assignment))
+    return encode(answer_view(result))
+
+
+def _command(assignment: bytes | None, headers: dict[bytes, bytes], body: bytes) -> Ask | Tell | None:
+    """What it asks for, unless the long way has something to say to it."""
+    if body and (headers.get(b"content-type") != b"application/json" or b"\\u0000" in body):
+        return None
+    key = headers.get(b"idempotency-key")
+    if key is not None and not 0 < len(key) <= LONGEST_IDEMPOTENCY_KEY:
+        return None
+    try:
+        if assignment is not None:
+            return Tell(assignment.decode(), "reward", _read_tell(body).reward)
+        return Ask(_read_ask(body or b"{}").unit, None if key is None else key.decode())
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None

@@ -1,0 +1,1 @@
+"""What viewers watch: the recommendation, its pictures and its stream, with the version they show."""

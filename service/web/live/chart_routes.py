@@ -1,0 +1,64 @@
+"""Pictures of an experiment, for the dashboard, a wiki or a chat."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Path, Query, Request, Response
+
+from service.application.live.version_cache import Cached, Subject, cached_bytes
+from service.errors import NotFound
+from service.web import etags
+from service.web.api.body import StrictRoute
+from service.web.api.parameters import ContextOf, ExperimentKey
+from service.web.charts.style import SizeName, ThemeName
+from service.web.live import heavy_reads
+from service.web.problems import documented
+
+router = APIRouter(prefix="/v1/experiments/{key}", tags=["recommendation"], route_class=StrictRoute)
+_CHARTS = ("means", "traffic", "certainty")
+_MEDIA_TYPE = "image/svg+xml"
+
+
+@router.get(
+    "/charts/{chart}.svg",
+    response_class=Response,
+    responses=documented(404, 422, 503)
+    | {
+        200: {"description": "The picture.", "content": {_MEDIA_TYPE: {}}},
+        304: {"description": "Nothing changed since the ETag."},
+    },
+)
+async def get_chart(
+    request: Request,
+    context: ContextOf,
+    key: ExperimentKey,
+    chart: Annotated[str, Path(json_schema_extra={"enum": list(_CHARTS)})],
+    *,
+    theme: ThemeName = "light",
+    size: SizeName = "large",
+    version: Annotated[int, Query(ge=0, description="Show this version of the experiment or a newer one.")] = 0,
+    if_none_match: Annotated[str | None, Header()] = None,
+) -> Response:
+    """Means with intervals, traffic shares over time against targets, or certainty over time, as SVG.
+
+    The picture shows every change that was acknowledged before it was asked for; with `version`, all up to that one.
+    """
+    if chart not in _CHARTS:
+        raise NotFound(f"There is no chart {chart!r}: there are {', '.join(_CHARTS)}.")
+    subject = (Subject.CHART, key, chart, theme, size)
+    made = context.cache.newest(subject) if version else None
+    if made is None or made.version < version:
+        current = await etags.current_version(request, context, key)
+        etag = etags.etag_of(current)
+        if etags.matches(if_none_match, etag):
+            return etags.not_modified(etag)
+
+        async def make() -> Cached[bytes]:
+            return cached_bytes(*await context.lanes.courses.run(heavy_reads.draw_chart, key, current, chart, (theme, size)))
+
+        made = await context.cache.at_least(subject, current, make)
+    answer = etags.versioned(made, if_none_match, _MEDIA_TYPE)
+    answer.headers["Content-Security-Policy"] = "default-src 'none'"
+    answer.headers["X-Content-Type-Options"] = "nosniff"
+    return answer

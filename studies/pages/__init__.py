@@ -1,0 +1,1 @@
+"""docs/reproduction.md, made of the studies' summaries: one file a section."""

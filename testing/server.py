@@ -1,0 +1,102 @@
+"""The service as it runs in production: its own processes, real HTTP, killed for real."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+import httpx
+
+# A service may close a connection that was idle for some seconds: a client that would use it just then finds it gone.
+LIMITS = httpx.Limits(max_connections=100, keepalive_expiry=1)
+_START_SECONDS = 180
+_PORTS = range(20_000, 30_000)
+
+
+def free_port() -> int:
+    """A port that was free a moment ago, below those that the system gives to clients: none of them can take it meanwhile."""
+    for port in random.sample(_PORTS, len(_PORTS)):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise RuntimeError(f"No port of {_PORTS} is free.")
+
+
+class Server:
+    """`bestarm serve` with its workers, on a port of its own. If it is `measured`, coverage follows it where it is measured."""
+
+    def __init__(
+        self,
+        database_url: str,
+        *,
+        workers: int = 1,
+        port: int | None = None,
+        program: Sequence[str | Path] = (sys.executable, "-m", "service"),
+        cwd: Path | None = None,
+        measured: bool = False,
+        **environment: str,
+    ) -> None:
+        self.database_url = database_url
+        self.port = port or free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.log = Path(tempfile.mkdtemp(prefix="bestarm-")) / "log"
+        settings = {"BESTARM_DATABASE_URL": database_url, "BESTARM_LOG_LEVEL": "warning"}
+        command = [*program, "serve", "--port", str(self.port), "--workers", str(workers)]
+        # Followed by coverage a service takes half as much time again: a few that many tests share are enough.
+        inherited = {name: value for name, value in os.environ.items() if measured or not name.startswith("COVERAGE_")}
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                command, env=inherited | settings | environment, cwd=cwd, stdout=log, stderr=log, start_new_session=True
+            )
+        self._wait_until_ready()
+
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + _START_SECONDS
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                break
+            try:
+                if httpx.get(f"{self.url}/readyz", timeout=5).status_code == 200:
+                    return
+            except httpx.TransportError:
+                time.sleep(0.05)
+        self.kill()
+        raise RuntimeError(f"The service did not start:\n{self.log.read_text()}")
+
+    def client(self) -> httpx.Client:
+        """An HTTP client for it."""
+        return httpx.Client(base_url=self.url, timeout=60, limits=LIMITS)
+
+    def kill(self) -> None:
+        """Kill all its processes at once: no goodbye, nothing flushed."""
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+        self.process.wait(30)
+
+    def stop(self) -> int:
+        """Ask it to stop, as an operator would; its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(30)
+        finally:
+            self.kill()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        shutil.rmtree(self.log.parent)

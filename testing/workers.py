@@ -1,0 +1,122 @@
+"""Workers of the service in this process: a writer each on a shared database, with a clock that the test turns."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Coroutine, Sequence
+from typing import Any, TypeVar
+
+from service.application.commands import experiments
+from service.application.commands.idempotency import Once
+from service.application.context import Context
+from service.application.reads import assignments, recommendation
+from service.application.reads.recommendation import Recommendation
+from service.application.reads.replay import replay
+from service.domain import Arm, Assignment, Experiment, Expiry, PolicySpec, RewardSpec
+from service.engine.queue import Command
+from service.engine.writer import Writer
+from service.storage.database import Database
+
+Result = TypeVar("Result")
+
+
+class Workers:
+    """Several workers on one database; `restart` forgets everything that is not stored."""
+
+    def __init__(self, url: str, count: int = 2) -> None:
+        self.url = url
+        self.now = time.time_ns() // 1_000 + 3_600_000_000
+        self._count = count
+        self._runner = asyncio.Runner()
+        self.contexts: list[Context] = []
+        self.run(self._open())
+
+    def run(self, doing: Coroutine[Any, Any, Result]) -> Result:
+        """Run to the end in the workers' event loop."""
+        return self._runner.run(doing)
+
+    async def _open(self) -> None:
+        for _ in range(self._count):
+            database = Database(self.url, pool_size=4)
+            writer = Writer(database, queue_limit=4096, clock=lambda: self.now)
+            writer.start()
+            self.contexts.append(Context.over(database, writer))
+
+    async def _close(self) -> None:
+        for context in self.contexts:
+            await context.lanes.close()
+            await context.writer.close()
+            await context.database.close()
+        self.contexts = []
+
+    def restart(self) -> None:
+        """Close all workers and start new ones."""
+        self.run(self._close())
+        self.run(self._open())
+
+    def close(self) -> None:
+        """Stop."""
+        self.run(self._close())
+        self._runner.close()
+
+    def create(
+        self,
+        key: str,
+        arms: Sequence[tuple[str, float]],
+        *,
+        policy: PolicySpec | None = None,
+        reward: RewardSpec | None = None,
+        expiry: Expiry | None = None,
+        sticky: bool = False,
+    ) -> None:
+        """A running experiment with these arms and floors."""
+        experiment = Experiment(
+            id=0,
+            key=key,
+            name=key,
+            description="",
+            policy=policy or PolicySpec(),
+            reward=reward or RewardSpec(),
+            expiry=expiry,
+            sticky=sticky,
+            confidence=0.95,
+            conclude_when=None,
+            status="running",
+            concluded_arm=None,
+            created_at=0,
+        )
+        made = [Arm(position, name, name, None, least) for position, (name, least) in enumerate(arms)]
+        once: Once[experiments.Described] = Once("experiments", None, "", 201, lambda _: b"")
+        self.run(experiments.create(self.contexts[0], experiment, made, once))
+
+    def submit(self, key: str, command: Command[Result], worker: int = 0) -> Result:
+        """One command, answered."""
+        return self.run(self.contexts[worker].writer.submit(key, command))
+
+    def enqueue(self, key: str, command: Command[Result], worker: int = 0) -> asyncio.Future[Result]:
+        """One command, queued at once; to be called in the workers' event loop."""
+        answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self.contexts[worker].writer.enqueue(key, command, answer, has_disconnected=answer.done)
+        return answer
+
+    def submit_together(self, key: str, commands: Sequence[Command[Any]], worker: int = 0) -> list[Any]:
+        """Commands that arrive at once; refusals are returned, not raised."""
+
+        async def all_at_once() -> list[Any]:
+            writer = self.contexts[worker].writer
+            return await asyncio.gather(*(writer.submit(key, command) for command in commands), return_exceptions=True)
+
+        return self.run(all_at_once())
+
+    def look(self, key: str, worker: int = 0) -> Recommendation:
+        """The recommendation."""
+        return self.run(recommendation.current(self.contexts[worker], key))
+
+    def assignment(self, key: str, assignment_id: str) -> tuple[Arm, Assignment]:
+        """One assignment as it is stored."""
+        return self.run(assignments.assignment(self.contexts[0], key, assignment_id))
+
+    def replay(self, key: str) -> int:
+        """Replay; the number of events."""
+        return self.run(replay(self.contexts[0].database, key))

@@ -1,0 +1,1 @@
+"""The contract over HTTP, both ways in where there are two."""

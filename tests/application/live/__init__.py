@@ -1,0 +1,1 @@
+"""What many viewers share, and where expensive reads run."""

@@ -1,0 +1,136 @@
+"""Lanes: expensive reads leave the process, few at once, and nothing that happens to them stays."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from service.application.live.lanes import Lane
+from service.application.live.reader import Reader
+from service.application.live.reader_process import ReadFailed
+from service.errors import ArmNotFound, BestArmError, InvalidValue, Overloaded
+from service.storage.database import Database
+from service.storage.queries import stored_experiments
+
+pytestmark = pytest.mark.process
+
+
+async def own_process(_reader: Reader) -> int:
+    """Which process reads."""
+    return os.getpid()
+
+
+async def wait_for_file(_reader: Reader, path: Path) -> Path:
+    """A read that takes until somebody makes a file."""
+
+    def wait() -> None:
+        deadline = time.monotonic() + 60
+        while not path.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+    await asyncio.to_thread(wait)
+    return path
+
+
+async def look_for(reader: Reader, key: str) -> int:
+    """A read of the database."""
+    async with reader.database.reading() as connection:
+        return await stored_experiments.experiment_id_of(connection, key)
+
+
+async def refuse(_reader: Reader, error: BestArmError) -> None:
+    """A read that is refused."""
+    raise error
+
+
+async def fail(_reader: Reader) -> None:
+    """A read with a defect."""
+    raise ZeroDivisionError("a defect")
+
+
+def test_a_read_has_a_process_of_its_own(database_url: str) -> None:
+    """It reads the same database, and is the same process for the next one."""
+
+    async def study() -> None:
+        database = Database(database_url)
+        lane = Lane(database)
+        try:
+            first, second = await lane.run(own_process), await lane.run(own_process)
+            assert first == second != os.getpid()
+            with pytest.raises(BestArmError, match="There is no experiment 'nobody'"):
+                await lane.run(look_for, "nobody")
+        finally:
+            await lane.close()
+            await database.close()
+        with pytest.raises(ProcessLookupError):
+            os.kill(first, 0)
+
+    asyncio.run(study())
+
+
+@pytest.mark.parametrize("error", [ArmNotFound("a", "b"), InvalidValue("/arms", "too many"), Overloaded("wait")])
+def test_a_refusal_arrives_as_it_was(sqlite_url: str, error: BestArmError) -> None:
+    """Class, message and pointer, whatever an error is made from."""
+
+    async def study() -> None:
+        lane = Lane(Database(sqlite_url))
+        try:
+            with pytest.raises(type(error)) as raised:
+                await lane.run(refuse, error)
+            assert (raised.value.args, vars(raised.value)) == (error.args, vars(error))
+            with pytest.raises(ReadFailed, match="a defect"):
+                await lane.run(fail)
+            assert await lane.run(own_process), "a defect must not end the process"
+        finally:
+            await lane.close()
+
+    asyncio.run(study())
+
+
+def test_too_many_that_wait_are_refused_at_once(sqlite_url: str, tmp_path: Path) -> None:
+    """One is read, as many wait as may, and the next is refused; when there is room again, there is room."""
+    go = tmp_path / "go"
+
+    async def study() -> None:
+        lane = Lane(Database(sqlite_url), most_waiting=2)
+        try:
+            running = [asyncio.create_task(lane.run(wait_for_file, go)) for _ in range(3)]
+            await asyncio.sleep(0)
+            with pytest.raises(Overloaded):
+                await lane.run(own_process)
+            await asyncio.to_thread(go.touch)
+            assert await asyncio.gather(*running) == [go, go, go]
+            assert await lane.run(own_process)
+        finally:
+            await lane.close()
+
+    asyncio.run(study())
+
+
+def test_a_killed_process_is_replaced(sqlite_url: str, tmp_path: Path) -> None:
+    """Whoever waited for it is told to come again, and finds another one."""
+
+    async def study() -> None:
+        lane = Lane(Database(sqlite_url))
+        try:
+            first = await lane.run(own_process)
+            waiting = asyncio.create_task(lane.run(wait_for_file, tmp_path / "never"))
+            os.kill(first, signal.SIGKILL)
+            with pytest.raises(Overloaded):
+                await waiting
+            assert await lane.run(own_process) != first
+        finally:
+            await lane.close()
+
+    asyncio.run(study())
+
+
+@pytest.fixture
+def sqlite_url(sqlite_template: Path) -> str:
+    """A database for reads that are not about databases."""
+    return f"sqlite:///{sqlite_template}"

@@ -1,0 +1,73 @@
+"""Versions are read by one statement for all who ask, and nobody is harmed by what another asks for."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from service.application.live.versions import Versions
+from service.errors import DatabaseUnavailable, ExperimentNotFound
+from service.storage.database import Database
+from testing.postgres import Postgres
+from testing.workers import Workers
+
+_MADE_BAD = """
+ALTER TABLE experiments RENAME TO stored_experiments;
+CREATE VIEW experiments AS SELECT key, CASE WHEN key = 'bad' THEN 1 / (version - version) ELSE version END AS version
+FROM (VALUES ('good', 1), ('bad', 2), ('also-good', 3)) AS made(key, version)
+"""
+
+
+async def _ask_together(database: Database, keys: list[str]) -> list[object]:
+    versions = Versions(database)
+    return await asyncio.gather(*(versions.current(key) for key in keys), return_exceptions=True)
+
+
+@pytest.fixture
+def with_a_bad_one(postgres: Postgres) -> str:
+    """A PostgreSQL that refuses any statement that touches the experiment `bad`."""
+    name = "with_a_bad_one"
+    postgres.sql(f"DROP DATABASE IF EXISTS {name}")
+    postgres.sql(f"CREATE DATABASE {name} TEMPLATE template_bestarm")
+    postgres.sql(_MADE_BAD, name)
+    return postgres.url(name)
+
+
+def test_one_bad_experiment_harms_nobody_else(with_a_bad_one: str) -> None:
+    """A shared statement that fails is tried again one by one."""
+
+    async def asked() -> list[object]:
+        database = Database(with_a_bad_one)
+        try:
+            return await _ask_together(database, ["good", "bad", "also-good", "none"])
+        finally:
+            await database.close()
+
+    good, bad, also_good, none = asyncio.run(asked())
+    assert (good, also_good) == (1, 3)
+    assert "division by zero" in str(bad)
+    assert isinstance(none, ExperimentNotFound)
+
+
+def test_a_database_that_is_away_is_said_to_be(postgres: Postgres) -> None:
+    """To everybody who asks."""
+
+    async def asked() -> list[object]:
+        database = Database(postgres.url("nobody_made_this"))
+        try:
+            return await _ask_together(database, ["one", "two", "three"])
+        finally:
+            await database.close()
+
+    answers = asyncio.run(asked())
+    assert all(isinstance(answer, DatabaseUnavailable) for answer in answers)
+
+
+@pytest.mark.parametrize("text", ["\x00", "a\x00", "\ud800", "", "ä", "A", "a" * 65, "'; DROP TABLE experiments; --", "a\n"])
+def test_hostile_texts_and_a_healthy_experiment(workers: Workers, text: str) -> None:
+    """What cannot be a key is not found, and whoever asks at the same moment is answered."""
+    workers.create("healthy", [("a", 0), ("b", 0)])
+    answers = workers.run(_ask_together(workers.contexts[0].database, [text, "healthy"] * 20))
+    assert answers[1::2] == [1] * 20
+    assert all(isinstance(answer, ExperimentNotFound) for answer in answers[::2])

@@ -1,0 +1,233 @@
+"""What is decided while the last group is on its way to the disk, and what becomes of it if that group fails."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from service.application.commands.ask import Ask, AskAnswer, AskMany, note_of
+from service.application.commands.idempotency import Once, OnceCommand, Rendered
+from service.application.commands.tell import Tell, TellAnswer
+from service.domain.lookups import LookupRequest
+from service.engine import ledger_cache
+from service.engine.ledger import Ledger
+from service.engine.queue import LARGEST_GROUP, Command
+from service.errors import RewardConflict
+from service.web.fast_path.recogniser import FastRequest
+from testing.workers import Workers
+
+# How many turns of the event loop the second wave comes after the first: before it is on its way, then, and after it.
+TURNS = (0, 1, 2, 3, 6)
+
+
+class Witness:
+    """A command that notes each time it is decided whether another one was answered by then."""
+
+    def __init__(self, command: Command[Any], earlier: asyncio.Future[Any] | None = None) -> None:
+        self.command, self.earlier = command, earlier
+        self.seen: list[bool] = []
+
+    @property
+    def weight(self) -> int:
+        """The command's own."""
+        return self.command.weight
+
+    def request_lookups(self, lookups: LookupRequest, ledger: Ledger) -> None:
+        """The same."""
+        self.command.request_lookups(lookups, ledger)
+
+    def apply(self, ledger: Ledger, now: int) -> Any:  # noqa: ANN401 - the command's own
+        """Note, and decide."""
+        self.seen.append(self.earlier is not None and self.earlier.done())
+        return self.command.apply(ledger, now)
+
+
+class DefectiveRequest:
+    """A command with a defect that shows only after it has changed something."""
+
+    weight = 1
+
+    def request_lookups(self, lookups: LookupRequest, ledger: Ledger) -> None:
+        """Nothing."""
+
+    def apply(self, ledger: Ledger, now: int) -> None:
+        """Draw, and fail."""
+        ledger.draw(None, None, now)
+        raise RuntimeError("a defect")
+
+
+def in_two_waves(
+    workers: Workers, key: str, first: Sequence[Command[Any]], second: Sequence[Command[Any]], turns: int
+) -> list[Any]:
+    """Some commands, and others that many turns of the event loop later; refusals are returned, not raised."""
+
+    async def waves() -> list[Any]:
+        sent = [workers.enqueue(key, command) for command in first]
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        sent += [workers.enqueue(key, command) for command in second]
+        return await asyncio.wait_for(asyncio.gather(*sent, return_exceptions=True), 30)
+
+    return workers.run(waves())
+
+
+def draws(answers: Sequence[AskAnswer]) -> list[int]:
+    """The numbers of the draws."""
+    return [answer.assignment.draw for answer in answers if answer.assignment]
+
+
+def test_the_next_group_is_decided_while_the_last_one_is_written(workers: Workers, key: str) -> None:
+    """Before its answer is known, and in order."""
+    workers.create(key, [("a", 0.0), ("b", 0.0)])
+    workers.submit(key, Ask(None))
+
+    async def one_after_the_other() -> tuple[list[AskAnswer], list[bool]]:
+        first = workers.enqueue(key, Ask(None))
+        for _ in range(2):
+            await asyncio.sleep(0)
+        witness = Witness(Ask(None), first)
+        return [await workers.enqueue(key, witness), await first], witness.seen
+
+    answers, seen = workers.run(one_after_the_other())
+    assert seen == [False]
+    assert draws(answers) == [3, 2]
+    assert workers.replay(key) == 4
+
+
+def test_decisions_ahead_of_an_outrun_group_are_made_anew(workers: Workers, key: str) -> None:
+    """The other worker drew meanwhile, which nobody here knew: no number is given twice, none is left out."""
+    decided: set[int] = set()
+    for turns in TURNS:
+        name = f"{key}-{turns}"
+        workers.create(name, [("a", 0.0), ("b", 0.0)])
+        workers.submit(name, Ask("known to both"))
+        workers.submit(name, Ask("known to both"), worker=1)
+        workers.submit(name, Ask("known to the other"), worker=1)
+        second = [Witness(Ask(f"u{number}", f"k{number}")) for number in range(20)]
+        answers = in_two_waves(workers, name, [Ask("outrun", "k")], second, turns)
+        assert draws(answers) == list(range(4, 25))
+        assert [answer.unit for answer in answers] == ["outrun", *(f"u{number}" for number in range(20))]
+        assert workers.replay(name) == 25
+        decided |= {len(one.seen) for one in second}
+    assert 2 in decided
+
+
+def test_a_defect_ahead_harms_nobody_else(workers: Workers, key: str) -> None:
+    """It fails alone, and what it changed before it failed is not kept."""
+    for turns in TURNS:
+        name = f"{key}-{turns}"
+        workers.create(name, [("a", 0.0), ("b", 0.0)])
+        workers.submit(name, Ask(None))
+        answers = in_two_waves(workers, name, [Ask(None)], [Ask(None), DefectiveRequest(), Ask(None)], turns)
+        assert isinstance(answers.pop(2), RuntimeError)
+        assert draws(answers) == [2, 3, 4]
+        assert workers.replay(name) == 5
+
+
+def test_a_plain_request_with_a_defect_is_answered_once(workers: Workers, key: str) -> None:
+    """Though its group is decided again without it; those beside it are answered, too, and leave nothing behind."""
+    workers.create(key, [("a", 0.0), ("b", 0.0)])
+    answers: list[tuple[bytes, bool]] = []
+
+    def note(request: FastRequest, result: object, failure: Exception | None) -> None:
+        answers.append((request.name, failure is None and result is not None))
+
+    async def together() -> None:
+        for name, command in ((b"x", Ask(None)), (b"bad", DefectiveRequest()), (b"y", Ask(None))):
+            request = FastRequest(key, Ask(None), name, "")
+            request.answer = note
+            workers.contexts[0].writer.enqueue(key, command, request, prepare=request.prepare)
+        await asyncio.wait_for(workers.contexts[0].writer.close(), 30)
+
+    workers.run(together())
+    assert sorted(answers) == [(b"bad", False), (b"x", True), (b"y", True)]
+    workers.restart()
+    assert workers.replay(key) == 3
+
+
+def test_decisions_ahead_of_a_refused_group_are_made_anew(workers: Workers, key: str) -> None:
+    """The first group is written one by one after all, and what came meanwhile after it."""
+    for turns in TURNS:
+        name = f"{key}-{turns}"
+        workers.create(name, [("a", 0.0), ("b", 0.0)])
+        workers.submit(name, Ask(None))
+        answers = in_two_waves(workers, name, [Ask("one"), Ask("lone \ud800 surrogate")], [Ask("two"), Ask("three")], turns)
+        assert isinstance(answers.pop(1), Exception)
+        assert draws(answers) == [2, 3, 4]
+        assert workers.replay(name) == 5
+
+
+def test_what_is_read_ahead_is_not_older_than_what_is_being_written(workers: Workers, key: str) -> None:
+    """Rewards of draws that nobody has in mind any more: the same again counts once, another value is a conflict."""
+    for turns in TURNS:
+        name = f"{key}-{turns}"
+        workers.create(name, [("a", 0.0), ("b", 0.0)])
+        ids = [answer.assignment.id for answer in workers.submit(name, AskMany([None] * 40, by_count=True)) if answer.assignment]
+        workers.restart()
+        first = [Tell(one, "reward", 1.0) for one in ids[:10]]
+        second = [Tell(one, "reward", 1.0) for one in ids[:20]]
+        answers = in_two_waves(workers, name, first, [*second, Tell(ids[0], "reward", 0.0), Tell(ids[25], "void")], turns)
+        assert isinstance(answers[30], RewardConflict)
+        assert all(isinstance(answer, TellAnswer) for answer in answers[:30] + answers[31:])
+        assert workers.replay(name) == 1 + 40 + 20 + 1  # created, the draws, the rewards, the void
+
+
+def test_what_was_in_mind_when_it_was_looked_at_is_still_there(
+    workers: Workers, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reward of a draw that the next group would forget, behind one that has to be looked up."""
+    monkeypatch.setattr(ledger_cache, "_RECENT_DRAWS", 8)
+    for turns in TURNS:
+        name = f"{key}-{turns}"
+        workers.create(name, [("a", 0.0), ("b", 0.0)])
+        drawn = [answer.assignment for answer in workers.submit(name, AskMany([None] * 12, by_count=True))]
+        ids = [one.id for one in drawn if one]
+        second = [Tell(ids[0], "reward", 1.0), Tell(ids[-1], "reward", 1.0)]
+        answers = in_two_waves(workers, name, [AskMany([None] * 10, by_count=True)], second, turns)
+        assert [type(answer) for answer in answers[1:]] == [TellAnswer, TellAnswer]
+
+
+def test_a_batch_with_a_key_takes_effect_once(workers: Workers, key: str) -> None:
+    """Sent again while it is being written, and after it, to either worker."""
+    for turns in TURNS:
+        name = f"{key}-{turns}"
+        workers.create(name, [("a", 0.0), ("b", 0.0)])
+        workers.submit(name, Ask(None))
+        once: Once[list[AskAnswer]] = Once("batch", "once", "hash", 201, lambda answers: repr(draws(answers)).encode(), note_of)
+        batch = OnceCommand(once, AskMany([None] * 5, by_count=True))
+        answers: list[Rendered] = in_two_waves(workers, name, [batch], [Ask(None), batch], turns)
+        assert answers[0].written() == b"[2, 3, 4, 5, 6]"
+        assert not answers[0].replayed
+        assert answers[2].replayed
+        assert workers.submit(name, batch, worker=1).replayed
+        assert workers.submit(name, batch).replayed
+        assert workers.replay(name) == 1 + 1 + 5 + 1
+
+
+def test_what_was_seen_is_forgotten_with_its_group(workers: Workers, key: str) -> None:
+    """However long the groups follow one another, each looking ahead: what they saw does not add up."""
+    workers.create(key, [("a", 0.0), ("b", 0.0)])
+    drawn = [answer.assignment for answer in workers.submit(key, AskMany([None] * 3_000, by_count=True))]
+    workers.restart()  # so that the draws must be looked up
+    workers.submit(key, Ask(None))
+    sizes = []
+
+    class Measured(Witness):
+        def apply(self, ledger: Ledger, now: int) -> Any:  # noqa: ANN401 - the command's own
+            sizes.append(len(ledger.seen.assignments))
+            return super().apply(ledger, now)
+
+    async def one_group_after_the_other() -> list[Any]:
+        sent = []
+        for start in range(0, len(drawn), 10):
+            told = [Measured(Tell(one.id, "reward", 1.0)) for one in drawn[start : start + 10] if one]
+            sent += [workers.enqueue(key, one) for one in told]
+            await asyncio.sleep(0.001)
+        return await asyncio.gather(*sent)
+
+    assert len(workers.run(one_group_after_the_other())) == len(drawn)
+    assert max(sizes) < LARGEST_GROUP
+    assert workers.replay(key) == 6_002

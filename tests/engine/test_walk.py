@@ -1,0 +1,152 @@
+"""The walk of an ask, as docs/architecture.md tells it, is the one that an ask takes."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+import uvicorn
+
+from service.main import create_app
+from service.settings import Settings
+from service.web.fast_path.protocol import FastPathProtocol
+from testing.databases import NewDatabase
+
+_ROOT = Path(__file__).parents[2]
+_MOST_FILES = 16
+_PAGE = _ROOT / "docs/architecture.md"
+# What is carried along the way, as the page says.
+_CARRIED = (
+    "service/domain/",
+    "service/exact.py",
+    "service/randomness.py",
+    "service/web/request_context.py",
+    "service/engine/clock.py",
+)
+_COUNTING = ("service/engine/engine_metrics.py", "service/web/request_metrics.py")
+_ASK = b"POST /v1/experiments/walk/assignments HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
+_NEW = (
+    b'{"key": "walk", "arms": [{"key": "a"}, {"key": "b"}, {"key": "c"}]}',
+    b"POST /v1/experiments HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b",
+)
+
+
+def _section() -> str:
+    text = _PAGE.read_text()
+    begin = text.index("## The walk of an ask")
+    return text[begin : text.index("\n## ", begin + 3)]
+
+
+def _stops() -> dict[str, str]:
+    """The files of the numbered walk, each with what the page says there; the other engine's module stands beside its twin."""
+    steps = re.split(r"\n(?=\d+\. )", _section())[1:]
+    found: dict[str, str] = {}
+    for step in steps:
+        for link in re.findall(r"\]\(\.\./(service/[\w/]+\.py)\)", step):
+            found[link] = step
+    return found
+
+
+class _Tracer:
+    """Notes the files of the service whose functions run in the event loop's thread."""
+
+    def __init__(self) -> None:
+        self.files: set[str] = set()
+        self.on = False
+
+    def profile(self, frame: FrameType, event: str, _argument: Any) -> None:  # noqa: ANN401 - the interpreter's
+        """To be set as the thread's profile function."""
+        if self.on and event == "call":
+            path = Path(frame.f_code.co_filename)
+            if path.is_relative_to(_ROOT / "service"):
+                self.files.add(str(path.relative_to(_ROOT)))
+
+
+@contextmanager
+def _serving(url: str, tracer: _Tracer) -> Iterator[int]:
+    """The application on a connection of uvicorn's in a thread of its own, traced."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    app = create_app(Settings(database_url=url))
+    config = uvicorn.Config(app, http=FastPathProtocol, log_level="warning", proxy_headers=False, lifespan="on")
+    server = uvicorn.Server(config)
+    server.install_signal_handlers = lambda: None  # type: ignore[attr-defined,unused-ignore] # signals are for main threads
+
+    def run() -> None:
+        sys.setprofile(tracer.profile)
+        asyncio.run(server.serve([listening]))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield listening.getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join(30)
+        listening.close()
+
+
+def _answer(client: socket.socket, request: bytes) -> bytes:
+    client.sendall(request)
+    answer = b""
+    while b"\r\n\r\n" not in answer or not answer.endswith(b"}"):
+        received = client.recv(65536)
+        assert received, answer
+        answer += received
+    return answer
+
+
+@pytest.fixture(scope="module")
+def passed(new_database: NewDatabase) -> set[str]:
+    """The files that one ask among many passes, from its bytes to its answer."""
+    tracer = _Tracer()
+    with _serving(new_database(), tracer) as port, socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+        assert b" 201 " in _answer(client, _NEW[1] % (len(_NEW[0]), _NEW[0]))
+        for _ in range(40):
+            _answer(client, _ASK)
+        walks = []
+        for _ in range(5):  # what ticks by itself meanwhile is in one of them, not in all
+            tracer.files, tracer.on = set(), True
+            assert b" 201 " in _answer(client, _ASK)
+            tracer.on = False
+            walks.append(tracer.files)
+    return set.intersection(*walks)
+
+
+def test_an_ask_passes_the_files_of_its_walk_and_no_other(passed: set[str]) -> None:
+    """Read the page, and you have read the way."""
+    walk = set(_stops())
+    elsewhere = {path for path in passed if not path.startswith((*_CARRIED, *_COUNTING))}
+    assert elsewhere - walk == set()
+    engines = {"service/storage/groups/postgres.py", "service/storage/groups/sqlite.py"}
+    # A lone ask is not decided ahead of anybody, and its arm's row is written later.
+    assert walk - passed - engines <= {"service/engine/lookahead.py"}
+    assert len(passed & engines) == 1
+
+
+def test_the_walk_is_short() -> None:
+    """Sixteen files, one of two for the database's engine."""
+    assert len(_stops()) - 1 <= _MOST_FILES
+
+
+def test_every_name_on_the_walk_is_in_the_file_that_it_stands_beside() -> None:
+    """Functions that moved would leave the page behind."""
+    for path, step in _stops().items():
+        code = (_ROOT / path).read_text()
+        names = re.findall(r"`(\w+)`", step)
+        assert any(re.search(rf"\b(?:def|class) {name}\b", code) for name in names), (path, names)
+
+
+def test_the_engine_calls_nothing_above_it(passed: set[str]) -> None:
+    """But the recipient and the command that came down with the request."""
+    engine = "\n".join(path.read_text() for path in (_ROOT / "service/engine").glob("*.py"))
+    assert not re.search(r"from service\.(?:web|application)", engine)
+    assert any(path.startswith("service/engine/") for path in passed)

@@ -1,1 +1,0 @@
-"""Tests that mirror the modules of service/simulation."""

@@ -1,0 +1,1 @@
+"""Tests that mirror the modules of service/simulation/kernels."""

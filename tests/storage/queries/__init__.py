@@ -1,0 +1,1 @@
+"""Reads, on both databases."""

@@ -1,0 +1,86 @@
+"""The migrations build exactly the tables that the code declares, up and down, on both databases."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+
+import pytest
+from sqlalchemy import inspect
+
+from service.application.commands.ask import Ask
+from service.storage.database import Database
+from service.storage.migrate import current, head
+from service.storage.tables import metadata
+from testing.databases import NewDatabase
+from testing.rows import Rows
+from testing.workers import Workers
+
+
+def alembic(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the `alembic` command on a database."""
+    environment = os.environ | {"BESTARM_DATABASE_URL": url}
+    command = [sys.executable, "-m", "alembic", *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+async def tables_of(url: str) -> tuple[set[str], str | None]:
+    """The names of all tables, and the revision."""
+    database = Database(url)
+    try:
+        async with database.reading() as connection:
+            names = await connection.run_sync(lambda sync: set(inspect(sync).get_table_names()))
+            return names, await current(connection)
+    finally:
+        await database.close()
+
+
+@pytest.fixture(scope="session")
+def spare(new_database: NewDatabase) -> str:
+    """A database for these tests alone."""
+    return new_database()
+
+
+@pytest.mark.process
+def test_the_tables_are_those_that_the_code_declares(spare: str) -> None:
+    """`alembic check` finds nothing to migrate."""
+    checked = alembic(spare, "check")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+@pytest.mark.process
+def test_down_and_up_again(spare: str) -> None:
+    """Going down leaves nothing behind; going up builds everything again, once, from three places at the same time."""
+    down = alembic(spare, "downgrade", "base")
+    assert down.returncode == 0, down.stderr
+    names, revision = asyncio.run(tables_of(spare))
+    assert (names - {"alembic_version"}, revision) == (set(), None)
+    environment = os.environ | {"BESTARM_DATABASE_URL": spare}
+    migrating = [subprocess.Popen([sys.executable, "-m", "service", "migrate"], env=environment) for _ in range(3)]
+    assert [process.wait(60) for process in migrating] == [0, 0, 0]
+    names, revision = asyncio.run(tables_of(spare))
+    assert (names - {"alembic_version"}, revision) == (set(metadata.tables), head())
+
+
+@pytest.mark.process
+def test_going_down_counts_what_was_left_out(new_database: NewDatabase) -> None:
+    """Lone draws stand beside the rows of their arms; the release before knows the rows only."""
+    url = new_database()
+    workers = Workers(url)
+    workers.create("lone", [("a", 0.0), ("b", 0.0)])
+    for _ in range(3):
+        workers.submit("lone", Ask(None))
+    workers.close()
+    with Rows(url) as rows:
+        assert rows.query("SELECT sum(pending) FROM arms") == [(0,)]
+        down = alembic(url, "downgrade", "0003")
+        assert down.returncode == 0, down.stderr
+        assert rows.query("SELECT pending, epoch_draws FROM arms ORDER BY pending") == [(1, 1), (2, 2)]
+    up = alembic(url, "upgrade", "head")
+    assert up.returncode == 0, up.stderr
+    again = Workers(url)
+    assert [one.pending for one in again.look("lone").standings] in ([1, 2], [2, 1])
+    assert again.replay("lone") == 4
+    again.close()

@@ -1,0 +1,225 @@
+"""Filters of traffic and orders of experiments are carried by indexes, as the plans at a million assignments show."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import pytest
+from sqlalchemy import event, text
+
+from service.domain import UNAUDITED
+from service.storage.database import Connection, Database
+from service.storage.queries import experiment_list, stored_assignments, stored_experiments, stored_history
+from service.storage.queries.experiment_list import ExperimentFilter, ExperimentOrder
+from service.storage.queries.stored_assignments import AssignmentPage, StoredFilter
+from service.storage.tables import AUDITED_ONLY, arms
+from testing.databases import NewDatabase
+
+_ROWS = 1_000_000
+_ARMS = 1_000
+# All draws, and the two ways of asking for some: below where the last page ended, and within a time.
+_WINDOWS = (range(1, _ROWS + 1), range(1, _ROWS // 2), range(_ROWS // 4, _ROWS // 2))
+_NAMED = ("key", "name", "value", "status")
+# Of a million draws the first 700,000 were rewarded, then 290,000 expired, a few of both were voided, and the rest is pending.
+_STATUS = """CASE WHEN n % 140000 = 0 THEN 'voided' WHEN n <= 700000 THEN 'rewarded' WHEN n <= 990000 THEN 'expired'
+ELSE 'pending' END"""
+_NUMBERS = {
+    "sqlite": f"WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {_ROWS})",
+    "postgresql": f"WITH numbers(n) AS (SELECT generate_series(1, {_ROWS}))",
+}
+_FILL = (
+    f"""INSERT INTO assignments (experiment_id, draw, token, sequence, arm, unit, reason, epoch, created_at, status, closed)
+    {{numbers}} SELECT 1, n, n, n + 1, n % {_ARMS}, CASE WHEN n % 10 = 0 THEN 'unit-' || (n % 5000) END, 'track', 1, n,
+    {_STATUS}, false FROM numbers""",
+    """INSERT INTO events (experiment_id, sequence, kind, at, arm, draw, status_after)
+    {numbers} SELECT 1, n + 1, 'draw', n, 0, n, 'pending' FROM numbers""",
+    f"""INSERT INTO events (experiment_id, sequence, kind, at, arm, draw, status_before, status_after)
+    {{numbers}} SELECT 1, {_ROWS} + n + 1, CASE {_STATUS} WHEN 'voided' THEN 'void' ELSE 'reward' END,
+    n, 0, n, 'pending', {_STATUS} FROM numbers WHERE n <= 990000""",
+)
+
+
+def _below(before: int | None) -> range:
+    return range(1, _ROWS + 1 if before is None else before)
+
+
+class Listed:
+    """A database with a million assignments in one experiment, and the plans of the statements that are run on it."""
+
+    def __init__(self, url: str) -> None:
+        self.runner = asyncio.Runner()
+        self.database = Database(url, pool_size=1)
+        self.run(self._fill())
+
+    def run(self, doing: Any) -> Any:  # noqa: ANN401 - any coroutine
+        """Run to the end."""
+        return self.runner.run(doing)
+
+    async def _fill(self) -> None:
+        numbers = _NUMBERS["sqlite" if self.database.is_sqlite else "postgresql"]
+        async with self.database.writing() as connection:
+            for statement in _FILL:
+                await connection.execute(text(statement.format(numbers=numbers)))
+        async with self.database.engine.connect() as connection:
+            await connection.execution_options(isolation_level="AUTOCOMMIT")
+            await connection.execute(text("ANALYZE" if self.database.is_sqlite else "VACUUM ANALYZE"))
+
+    async def page(self, wanted: StoredFilter, before: int | None = None, limit: int = 21) -> AssignmentPage:
+        """A page of assignments."""
+        async with self.database.reading() as connection:
+            return await stored_assignments.page_of_assignments(connection, 1, wanted, draws=_below(before), limit=limit)
+
+    async def plans(self, read: Any) -> list[str]:  # noqa: ANN401 - a function of a connection
+        """The plan of each statement that the read runs."""
+        statements: list[tuple[str, Any]] = []
+
+        def note(_connection: object, _cursor: object, statement: str, parameters: Any, *_: object) -> None:  # noqa: ANN401
+            if statement.lstrip().startswith("SELECT"):
+                statements.append((statement, parameters))
+
+        event.listen(self.database.engine.sync_engine, "before_cursor_execute", note)
+        try:
+            async with self.database.reading() as connection:
+                await read(connection)
+        finally:
+            event.remove(self.database.engine.sync_engine, "before_cursor_execute", note)
+        explain = "EXPLAIN QUERY PLAN " if self.database.is_sqlite else "EXPLAIN "
+        async with self.database.reading() as connection:
+            plans = [await connection.exec_driver_sql(explain + statement, values) for statement, values in statements]
+            return ["\n".join(str(row[-1]) for row in plan) for plan in plans]
+
+
+@pytest.fixture(scope="module")
+def listed(new_database: NewDatabase) -> Iterator[Listed]:
+    """The filled database."""
+    filled = Listed(new_database())
+    yield filled
+    filled.run(filled.database.close())
+    filled.runner.close()
+
+
+def _scans(plan: str) -> list[str]:
+    """What of a plan reads a table from end to end, or sorts what it read."""
+    sqlite = r"^SCAN|USE TEMP B-TREE"
+    return re.findall(rf"{sqlite}|Seq Scan on \w+|Sort Key.*", plan, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("status", "arm", "unit", "draws"),
+    list(product((None, "pending", "rewarded", "expired", "voided"), (None, 7), (None, "unit-70"), _WINDOWS)),
+)
+def test_filters_of_assignments_are_carried_by_indexes(
+    listed: Listed, status: str | None, arm: int | None, unit: str | None, draws: range
+) -> None:
+    """No page of any combination reads the table through or sorts it."""
+
+    async def read(connection: Connection) -> object:
+        return await stored_assignments.page_of_assignments(connection, 1, StoredFilter(status, arm, unit), draws=draws, limit=21)
+
+    plans = listed.run(listed.plans(read))
+    assert plans
+    assert [_scans(plan) for plan in plans] == [[]] * len(plans), plans
+
+
+def test_the_audit_log_is_carried_by_its_index(listed: Listed) -> None:
+    """Both ways of reading it, in the words of the index, which leave out exactly the kinds that are not audited."""
+
+    async def read(connection: Connection) -> None:
+        await stored_history.page_of_events(connection, 1, first=1, before=2 * _ROWS, limit=21)
+        await stored_history.page_of_events(connection, 1, first=_ROWS // 2, before=_ROWS, limit=21)
+        await stored_history.arm_changes_after(connection, 1, 7, 10)
+
+    plans = listed.run(listed.plans(read))
+    assert ["ix_events_audited" in plan for plan in plans] == [True] * 3, plans
+    assert [_scans(plan) for plan in plans[:2]] == [[], []], plans
+    assert re.findall(r"'(\w+)'", AUDITED_ONLY) == list(UNAUDITED)
+
+
+def test_lists_of_experiments_are_carried_by_indexes(listed: Listed) -> None:
+    """By id, by key and by status, up and down, and in the dashboard by status."""
+    orders: tuple[ExperimentOrder, ...] = ("-created_at", "created_at", "key", "-key")
+    filters = [ExperimentFilter(order=order) for order in orders]
+    filters += [ExperimentFilter(status="draft", order=order) for order in orders[:2]]
+
+    async def fill() -> None:
+        columns = """name, description, policy, reward, sticky, confidence, created_at, version, as_of, draws, epoch, batch,
+        plan_cursor, plan_averaged, may_expire, observed, snapshot_at, snapshot_stride, uncounted, tags"""
+        values = "'', '', '{}', '{}', false, 0.95, 0, 1, 0, 0, 1, 0, 0, 0, false, false, 0, 1, '', '[]'"
+        numbers = _NUMBERS["sqlite" if listed.database.is_sqlite else "postgresql"]
+        insert = f"""INSERT INTO experiments (key, status, {columns}) {numbers}
+        SELECT 'key-' || n, CASE WHEN n % 1000 = 0 THEN 'draft' ELSE 'archived' END, {values} FROM numbers WHERE n <= 20000"""
+        sums = [column.name for column in arms.columns if column.name.endswith(("_sum", "_squares"))]
+        counts = [column.name for column in arms.columns if column.name not in {"experiment_id", "position", *_NAMED, *sums}]
+        one_each = f"""INSERT INTO arms (experiment_id, position, {", ".join([*_NAMED, *counts, *sums])})
+        SELECT id, 0, 'a', 'a', '1', 'active', {", ".join(["0"] * len(counts + sums))} FROM experiments"""
+        async with listed.database.writing() as connection:
+            await connection.exec_driver_sql(insert)
+            await connection.exec_driver_sql(one_each)
+        async with listed.database.writing() as connection:
+            await connection.execute(text("ANALYZE"))
+
+    async def read(connection: Connection) -> None:
+        for wanted, before in product(filters, (None, 10_000)):
+            await stored_experiments.page_of_experiments(connection, wanted, before=before, limit=21)
+        await experiment_list.page_of_versions(connection, text="", status="draft", skip=0, limit=20)
+
+    listed.run(fill())
+    plans = listed.run(listed.plans(read))
+    scans = [[scan for scan in _scans(plan) if "experiments" in scan or "TEMP" in scan] for plan in plans]
+    assert scans == [[]] * (2 * len(filters) + 1), plans
+
+
+@pytest.mark.parametrize(
+    ("wanted", "draws"),
+    [
+        (StoredFilter(None, None, None), range(_ROWS, 0, -1)),
+        (StoredFilter("pending", None, None), range(_ROWS, 990_000, -1)),
+        (StoredFilter("expired", None, None), [draw for draw in range(990_000, 700_000, -1) if draw % 140_000]),
+        (StoredFilter("rewarded", None, None), [draw for draw in range(700_000, 600_000, -1) if draw % 140_000]),
+        (StoredFilter("voided", None, None), range(980_000, 0, -140_000)),
+        (StoredFilter(None, 7, None), range(_ROWS - 993, 0, -1_000)),
+        (StoredFilter(None, None, "unit-70"), range(_ROWS - 4_930, 0, -5_000)),
+        (StoredFilter("rewarded", None, "unit-70"), range(695_070, 0, -5_000)),
+    ],
+)
+def test_a_page_has_the_newest(listed: Listed, wanted: StoredFilter, draws: list[int]) -> None:
+    """The first page, and the one after it."""
+    first: AssignmentPage = listed.run(listed.page(wanted))
+    assert [one.draw for one in first.found] == list(draws[:21])
+    below = draws[9] if len(draws) > 21 else 500_000
+    then: AssignmentPage = listed.run(listed.page(wanted, below))
+    assert [one.draw for one in then.found] == [draw for draw in draws[:2_000] if draw < below][:21]
+
+
+@pytest.mark.parametrize("status", [None, "expired", "voided"])
+def test_a_page_keeps_to_its_window(listed: Listed, status: str | None) -> None:
+    """Below its end and down to its beginning, where the list ends."""
+
+    async def read() -> AssignmentPage:
+        window = range(839_995, 840_005)
+        async with listed.database.reading() as connection:
+            return await stored_assignments.page_of_assignments(
+                connection, 1, StoredFilter(status, None, None), draws=window, limit=21
+            )
+
+    page: AssignmentPage = listed.run(read())
+    shown = {None: range(840_004, 839_994, -1), "voided": [840_000]}
+    others = [draw for draw in range(840_004, 839_994, -1) if draw != 840_000]
+    assert [one.draw for one in page.found] == list(shown.get(status, others))
+    assert page.go_on_below is None
+
+
+def test_a_search_that_finds_little_goes_on_page_by_page(listed: Listed) -> None:
+    """Pending ones below the newest: none, after pages of a bounded number of draws each, and then the end."""
+    below: int | None = 990_001
+    starts = []
+    while below is not None:
+        page: AssignmentPage = listed.run(listed.page(StoredFilter("pending", None, None), below))
+        assert page.found == []
+        starts.append(below)
+        below = page.go_on_below
+    assert starts == list(range(990_001, 0, -20_000))

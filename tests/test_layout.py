@@ -1,0 +1,69 @@
+"""Tests are found by path: tests/ mirrors service/; behaviour over HTTP or of several workers has folders of its own."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+_ROOT = Path(__file__).parents[1]
+_SERVICE = _ROOT / "service"
+# Behaviour that is no single module's: over HTTP, of several workers, of the pages, of the docs, of what does not ship.
+_BEHAVIOUR = ("api", "live", "web/dashboard", "docs", "studies", "testing")
+# Tests named after something that several modules make together.
+_FAMILIES = {
+    "engine/test_walk.py": "how an ask passes the rooms",
+    "inference/test_coverage.py": "what the intervals promise",
+    "inference/test_lockstep.py": "the coverage study's own arrays",
+    "inference/test_martingales.py": "why the intervals hold",
+    "policy/test_fast_weights.py": "interpolation and memory against the direct formula",
+    "policy/test_policy_contract.py": "every policy",
+    "simulation/kernels/test_elimination.py": "the baselines that drop arms",
+    "simulation/kernels/test_top_two.py": "the baselines with a leader and a challenger",
+    "test_layout.py": "this file",
+    "test_package.py": "the wheel",
+}
+
+
+def _modules() -> set[str]:
+    return {str(path.relative_to(_SERVICE)) for path in _SERVICE.rglob("*.py") if path.name != "__init__.py"}
+
+
+def _tests() -> set[str]:
+    tests = _ROOT / "tests"
+    return {str(path.relative_to(tests)) for path in tests.rglob("test_*.py")}
+
+
+def test_a_test_stands_where_its_module_does() -> None:
+    """service/engine/ledger.py is tested by tests/engine/test_ledger.py."""
+    modules = _modules()
+    strays = [
+        name
+        for name in _tests()
+        if not name.startswith(_BEHAVIOUR) and name not in _FAMILIES and name.replace("test_", "", 1) not in modules
+    ]
+    assert strays == []
+
+
+def test_the_families_are_all_there() -> None:
+    """An exception that is none any more must go."""
+    assert set(_FAMILIES) - _tests() == set()
+
+
+def test_no_two_modules_have_one_name() -> None:
+    """So that a name in a traceback, a search or a review means one thing."""
+    names = Counter(Path(name).name for name in _modules())
+    assert [name for name, times in names.items() if times > 1] == []
+
+
+def test_modules_and_functions_keep_their_proportion() -> None:
+    """No module above 350 lines, no function above 60: what is longer holds two things."""
+    long_modules = {name for name in _modules() if len((_SERVICE / name).read_text().splitlines()) > 350}
+    assert long_modules == set()
+    assert [found for name in sorted(_modules()) for found in _long_functions(_SERVICE / name)] == []
+
+
+def _long_functions(path: Path) -> list[str]:
+    nodes = ast.walk(ast.parse(path.read_text()))
+    functions = (node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return [f"{path.name}: {node.name}" for node in functions if (node.end_lineno or 0) - node.lineno >= 60]

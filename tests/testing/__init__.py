@@ -1,0 +1,1 @@
+"""What tests and benchmarks share has tests, too."""

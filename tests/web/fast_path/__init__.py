@@ -1,0 +1,1 @@
+"""Asks and tells from their bytes."""

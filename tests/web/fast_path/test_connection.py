@@ -1,0 +1,267 @@
+"""How long a client may keep a connection, and how much of it."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from testing.databases import NewDatabase
+from testing.json_client import JsonClient, arms
+from testing.server import Server
+
+pytestmark = pytest.mark.serial
+_LIMIT = 20
+_ASK = b"POST /v1/experiments/kept/assignments HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+_CREATE = b"POST /v1/experiments HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+_LOOK = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+
+
+@pytest.fixture(scope="module")
+def strict(new_database: NewDatabase) -> Iterator[Server]:
+    """A service that waits for nobody for long."""
+    with Server(
+        new_database(),
+        BESTARM_HEAD_SECONDS="1",
+        BESTARM_BODY_SECONDS="2",
+        BESTARM_KEEP_ALIVE_SECONDS="3",
+        BESTARM_CONNECTION_LIMIT=str(_LIMIT),
+    ) as running:
+        with JsonClient(running.url) as client:
+            client.create("kept", arms=arms(2))
+        yield running
+        logged = running.log.read_text()
+    assert "Traceback" not in logged, logged
+
+
+class Wire:
+    """A bare connection."""
+
+    def __init__(self, server: Server) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", server.port), timeout=30)
+        self.began = time.monotonic()
+
+    def send(self, data: bytes) -> None:
+        """Part of a request, as far as the service still listens."""
+        self.socket.sendall(data)
+
+    def read_until_closed(self) -> tuple[float, bytes]:
+        """When the service hung up, counted from the beginning, and what it had said."""
+        said = bytearray()
+        while data := self.socket.recv(65536):
+            said += data
+        self.socket.close()
+        return time.monotonic() - self.began, bytes(said)
+
+
+def _problem(said: bytes) -> dict[str, Any]:
+    """The one problem that was said, whole."""
+    head, _, body = said.partition(b"\r\n\r\n")
+    lines = head.decode().lower().split("\r\n")
+    problem: dict[str, Any] = json.loads(body)
+    assert f"content-length: {len(body)}" in lines
+    assert {"content-type: application/problem+json", "connection: close"} <= set(lines)
+    assert f"x-request-id: {problem['request_id']}" in lines
+    assert head.startswith(f"HTTP/1.1 {problem['status']} {problem['title']}".encode())
+    return problem
+
+
+@pytest.mark.parametrize(
+    ("sent", "seconds", "code"),
+    [
+        (b"", 1, None),
+        (b"GET /healthz HTTP/1.1\r\nHost: loc", 1, "request_timeout"),
+        (_ASK, 1, "request_timeout"),
+        (_ASK + b"Content-Length: 10\r\n\r\n", 2, "request_timeout"),
+        (_ASK + b'Content-Length: 10\r\n\r\n{"u', 2, "request_timeout"),
+        (_ASK + b"Transfer-Encoding: chunked\r\n\r\n2\r\n", 2, "request_timeout"),
+        (_CREATE + b"Content-Length: 9\r\n\r\n{", 2, "request_timeout"),
+    ],
+    ids=["nothing", "half a head", "half an ask", "an ask's head", "half an ask's body", "half a chunk", "half a body"],
+)  # fmt: skip
+def test_half_a_request_is_given_up_in_time(strict: Server, sent: bytes, seconds: float, code: str | None) -> None:
+    """The head and the body have their time; whoever sent something learns why."""
+    wire = Wire(strict)
+    wire.send(sent)
+    after, said = wire.read_until_closed()
+    assert seconds <= after < seconds + 2.5
+    if code is None:
+        assert said == b""
+    else:
+        problem = _problem(said)
+        assert (problem["status"], problem["code"]) == (408, code)
+
+
+def test_a_drop_at_a_time_does_not_help(strict: Server) -> None:
+    """The time is the whole head's, not each byte's."""
+    wire = Wire(strict)
+    try:
+        for byte in b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n":
+            wire.send(bytes([byte]))
+            time.sleep(0.1)
+    except OSError:
+        pass
+    wire.socket.close()
+    assert time.monotonic() - wire.began < 4
+
+
+@pytest.mark.parametrize(
+    "request_", [b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", _ASK + b"Content-Length: 2\r\n\r\n{}"], ids=["look", "ask"]
+)
+def test_an_idle_connection_is_kept_for_its_time(strict: Server, request_: bytes) -> None:
+    """Counted anew from every answer, on both ways; then it is closed without a word."""
+    wire = Wire(strict)
+    for _ in range(3):
+        wire.send(request_)
+        assert wire.socket.recv(65536).startswith(b"HTTP/1.1 20")
+        wire.began = time.monotonic()
+        time.sleep(1.2)
+    after, said = wire.read_until_closed()
+    assert (3 <= after < 5.5, said) == (True, b"")
+
+
+def test_half_sent_requests_lock_nobody_out(strict: Server) -> None:
+    """Whoever is connected is served all the while; one too many is told so, and is let in when the others have been given up."""
+    with JsonClient(strict.url) as inside:
+        assert inside.ask("kept")
+        half = [Wire(strict) for _ in range(2 * _LIMIT)]
+        for wire in half:
+            try:
+                wire.send(_ASK[:20])
+            except OSError:
+                continue  # turned away and gone already
+        outside = Wire(strict)
+        refused = _problem(outside.read_until_closed()[1])
+        assert (refused["status"], refused["code"]) == (503, "too_many_connections")
+        assert inside.ask("kept")
+        for wire in half:
+            after, _ = _read_all(wire)
+            assert after < 4
+        assert inside.ask("kept")
+    with JsonClient(strict.url) as new:
+        assert new.ask("kept")
+
+
+def _read_all(wire: Wire) -> tuple[float, bytes]:
+    try:
+        return wire.read_until_closed()
+    except ConnectionResetError:
+        return time.monotonic() - wire.began, b""
+
+
+@pytest.mark.process
+def test_as_many_connections_as_the_system_allows(new_database: NewDatabase) -> None:
+    """With 128 open files to a process, 200 half-sent requests end like any others: the service has files for its own work."""
+    limited = ("sh", "-c", 'ulimit -n 128; exec "$0" "$@"', sys.executable, "-m", "service")
+    with Server(new_database(), program=limited, BESTARM_HEAD_SECONDS="1") as running:
+        with JsonClient(running.url) as inside:
+            inside.create("kept", arms=arms(2))
+            half = []
+            for _ in range(200):
+                wire = Wire(running)
+                half.append(wire)
+                try:
+                    wire.send(_ASK[:20])
+                except OSError:
+                    continue
+            assert inside.ask("kept")
+            assert inside.send("GET", "/v1/experiments/kept/recommendation").status == 200
+            assert max(_read_all(wire)[0] for wire in half) < 6
+        with JsonClient(running.url) as new:
+            assert new.ask("kept")
+        assert "Traceback" not in running.log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("before", "piece", "times"),
+    [
+        (_LOOK, b"X-Odd: " + b"x" * 990 + b"\r\n", 40),
+        (_LOOK + b"X-Odd: ", b"x" * 1000, 40),
+        (b"GET /", b"x" * 1000, 40),
+        (_ASK, b"X-Odd: " + b"x" * 990 + b"\r\n", 40),
+        (_ASK + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nX-Odd: ", b"x" * 1000, 400),
+    ],
+    ids=["many headers", "one header", "a path", "an ask", "a trailer"],
+)
+@pytest.mark.parametrize("at_once", [True, False], ids=["at once", "in pieces"])
+def test_a_head_has_its_limit(strict: Server, before: bytes, piece: bytes, times: int, at_once: bool) -> None:  # noqa: FBT001 - parametrized
+    """32 KiB: what goes on beyond it is refused before it is whole."""
+    wire = Wire(strict)
+    try:
+        wire.send(before)
+        if at_once:
+            wire.send(piece * times)
+        else:
+            for _ in range(times):
+                wire.send(piece)
+                time.sleep(0.002)
+    except OSError:
+        pass  # refused already
+    problem = _problem(wire.read_until_closed()[1])
+    assert (problem["status"], problem["code"]) == (431, "head_too_large")
+
+
+def test_a_large_head_within_its_limit_is_read(strict: Server) -> None:
+    """On both ways."""
+    odd = b"X-Odd: " + b"x" * 30_000 + b"\r\n"
+    for request_ in (
+        _LOOK + odd + b"\r\n",
+        _ASK + odd + b"Content-Length: 2\r\n\r\n{}",
+    ):
+        wire = Wire(strict)
+        wire.send(request_)
+        assert wire.socket.recv(65536).startswith(b"HTTP/1.1 20")
+        wire.socket.close()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"nonsense\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost localhost\r\n\r\n",
+        b"GET / HTTP/3.1\r\nHost: localhost\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        _ASK + b"Content-Length: nine\r\n\r\n{}",
+        _ASK + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}",
+        _ASK + b"Transfer-Encoding: chunked\r\n\r\nnine\r\n{}",
+    ],
+)
+def test_what_is_not_http_is_a_problem(strict: Server, sent: bytes) -> None:
+    """In the shape of every other, with a request's id."""
+    wire = Wire(strict)
+    wire.send(sent)
+    problem = _problem(wire.read_until_closed()[1])
+    assert (problem["status"], problem["code"]) == (400, "malformed_request")
+
+
+def test_answers_come_before_a_refusal_of_what_follows(strict: Server) -> None:
+    """A good request is answered, whatever was sent behind it."""
+    wire = Wire(strict)
+    wire.send(_ASK + b"Content-Length: 2\r\n\r\n{}" + b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n" + b"nonsense\r\n\r\n")
+    assert re.findall(rb"HTTP/1.1 (\d+)", wire.read_until_closed()[1]) == [b"201", b"200", b"400"]
+
+
+def test_a_client_that_never_reads_is_given_up(strict: Server) -> None:
+    """What waits for it is not kept for ever; a slow reader that goes on is."""
+    with JsonClient(strict.url) as client:
+        client.create("heavy", arms=[{"key": f"a{place}", "value": "x" * 16_000} for place in range(400)])
+        look = b"GET /v1/experiments/heavy HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        never, slowly = Wire(strict), Wire(strict)
+        for wire in (never, slowly):
+            wire.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+            wire.send(look)
+        read = 0
+        while read < 6_400_000:
+            got = slowly.socket.recv(60_000)
+            assert got
+            read += len(got)
+            time.sleep(0.05)
+        _, said = _read_all(never)
+        assert len(said) < 6_400_000
+        slowly.socket.close()

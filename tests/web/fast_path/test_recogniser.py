@@ -1,0 +1,172 @@
+"""What the short way takes for a plain request, and what it leaves to uvicorn."""
+
+from __future__ import annotations
+
+import json
+
+import httptools
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.application.commands.ask import Ask
+from service.application.commands.tell import Tell
+from service.web.fast_path import recogniser
+from service.web.fast_path.recogniser import FastRequest
+
+_HOSTS = {b"x", b"127.0.0.1:8000"}
+_ID = "asg_" + "0" * 26 + "1"
+
+
+def request(
+    body: str = '{"unit": "u"}', *headers: str, path: str = "/v1/experiments/demo/assignments", length: int | None = None
+) -> bytes:
+    """A request's bytes."""
+    given = ["Host: x", "Content-Type: application/json", f"Content-Length: {len(body) if length is None else length}", *headers]
+    return "\r\n".join([f"POST {path} HTTP/1.1", *given, "", body]).encode()
+
+
+def read(data: bytes) -> FastRequest:
+    """It is one."""
+    found = recogniser.recognise(data, _HOSTS)
+    assert isinstance(found, FastRequest)
+    return found
+
+
+def test_an_ask() -> None:
+    """With all that it may carry, in any case."""
+    found = read(request('{"unit": "u"}', "IDEMPOTENCY-KEY: a b", "x-request-id:mine", "Connection: keep-alive"))
+    assert (found.key, found.command, found.name) == ("demo", Ask("u", "a b"), b"mine")
+    assert read(b"POST /v1/experiments/demo/assignments HTTP/1.1\r\nHost: x\r\n\r\n").command == Ask(None)
+    assert read(request("{}", "Accept:", "User-Agent: someone (or other) 1.0")).command == Ask(None)
+
+
+def test_a_tell() -> None:
+    """By its assignment's id."""
+    found = read(request('{"reward": 0.5}', path=f"/v1/experiments/demo/assignments/{_ID}/reward"))
+    assert (found.key, found.command) == ("demo", Tell(_ID, "reward", 0.5))
+
+
+def test_a_body_that_is_still_on_its_way() -> None:
+    """All of it, or its end."""
+    whole = request()
+    head = whole.index(b"\r\n\r\n") + 4
+    assert [recogniser.recognise(whole[:size], _HOSTS) for size in range(head, len(whole))] == ["begun"] * (len(whole) - head)
+    assert {recogniser.recognise(whole[:size], _HOSTS) for size in range(head)} == {None}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        request() + b"P",
+        request() * 2,
+        request(length=99_999),
+        request(length=-1),
+        request().replace(b"Content-Length: 13", b"Content-Length: +13"),
+        request().replace(b"Content-Length: 13", b"Content-Length: 1_3"),
+        request().replace(b"Content-Length: 13", b"Content-Length : 13"),
+        request("{}", "Content-Length: 2"),
+        request("{}", "content-length: 0"),
+        request("{}", "Transfer-Encoding: chunked"),
+        request("{}", "Expect: 100-continue"),
+        request("{}", "Upgrade: websocket"),
+        request("{}", "Connection: close"),
+        request("{}", "Connection: upgrade"),
+        request("{}", "Proxy-Connection: close"),
+        request("{}", "Content-Encoding: gzip"),
+        request("{}", "Origin: http://x"),
+        request("{}", "Idempotency-Key: one", "Idempotency-Key: two"),
+        request("{}", "Idempotency-Key:"),
+        request("{}", f"Idempotency-Key: {'k' * 256}"),
+        request("{}", "Idempotency-Key: ümlaut"),
+        request("{}").replace(b"Host: x\r\n", b""),
+        request("{}").replace(b"Host: x", b"Host: y"),
+        request("{}", "Host: x"),
+        request("{}", f"Odd: {'x' * 9_000}"),
+        request("{}", " folded"),
+        request("{}", "no colon"),
+        request("{}", ": no name"),
+        request("{}", "Odd\tname: x"),
+        request("{}", "Odd: a\tb"),
+        request("{}", "Odd: a\rb"),
+        request("{}", "Odd: a\nTransfer-Encoding: chunked"),
+        request("{}", "Odd: a\0b"),
+        request("{}").replace(b"\r\n", b"\n"),
+        request("{}").replace(b"application/json", b"text/plain"),
+        request("{}").replace(b"HTTP/1.1", b"HTTP/1.0"),
+        request("{}").replace(b"POST", b"PUT"),
+        request("{}").replace(b"POST", b" POST"),
+        request("{}", path="/v1/experiments/demo/assignments?x=1"),
+        request("{}", path="/v1/experiments/Demo/assignments"),
+        request("{}", path="/v1/experiments/demo/assignments/batch"),
+        request("{}", path="/v1/experiments/d%65mo/assignments"),
+        request('{"unit": 7}'),
+        request('{"unit": ""}'),
+        request('{"unit": "\\u0000"}'),
+        request('{"unit": "\\ud800"}'),
+        request('{"unit": "u", "more": 1}'),
+        request('{"unit": "u"'),
+        request('{"reward": NaN}', path=f"/v1/experiments/demo/assignments/{_ID}/reward"),
+        request('{"reward": 1e999}', path=f"/v1/experiments/demo/assignments/{_ID}/reward"),
+        request("", path=f"/v1/experiments/demo/assignments/{_ID}/reward"),
+    ],
+)
+def test_anything_else_is_left_to_uvicorn(data: bytes) -> None:
+    """Be it right or wrong: it has a parser for all of HTTP, and FastAPI the words."""
+    assert recogniser.recognise(data, _HOSTS) is None
+
+
+class Parsed:
+    """What uvicorn's parser makes of some bytes."""
+
+    def __init__(self, data: bytes) -> None:
+        self.headers: list[tuple[bytes, bytes]] = []
+        self.url = self.body = b""
+        self.messages = 0
+        self._parser = httptools.HttpRequestParser(self)
+        self._parser.feed_data(data)
+        self.method, self.keeps_alive = self._parser.get_method(), self._parser.should_keep_alive()
+
+    def on_url(self, url: bytes) -> None:
+        """A piece of it."""
+        self.url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One of them."""
+        self.headers.append((name.lower(), value))
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of it."""
+        self.body += body
+
+    def on_message_complete(self) -> None:
+        """The request's end."""
+        self.messages += 1
+
+
+_VALID = request('{"unit": "u"}', "Idempotency-Key: k-1", "X-Request-Id: mine", "Accept: */*")
+_PIECES = [*(bytes([byte]) for byte in b"\r\n: \t\x0001\xff"), b"\r\n", b"\r\n\r\n", b"Content-Length: 1\r\n", b"Connection: x"]
+
+
+@settings(max_examples=1_000, deadline=None)
+@given(
+    changes=st.lists(
+        st.tuples(st.integers(0, len(_VALID)), st.integers(0, 3), st.sampled_from(_PIECES) | st.binary(max_size=3)),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_what_it_takes_uvicorn_would_read_alike(changes: list[tuple[int, int, bytes]]) -> None:
+    """A valid request with bytes replaced, put in or left out: it is left to the parser, or both see the same."""
+    data = _VALID
+    for place, length, piece in changes:
+        data = data[:place] + piece + data[place + length :]
+    found = recogniser.recognise(data, _HOSTS)
+    if not isinstance(found, FastRequest):
+        return
+    parsed = Parsed(data)
+    headers = dict(parsed.headers)
+    assert (parsed.messages, parsed.method, parsed.keeps_alive, len(headers)) == (1, b"POST", True, len(parsed.headers))
+    assert parsed.url.decode() == f"/v1/experiments/{found.key}/assignments"
+    key = headers.get(b"idempotency-key")
+    assert found.command == Ask(json.loads(parsed.body or b"{}").get("unit"), None if key is None else key.decode())

@@ -1,0 +1,144 @@
+"""The metrics page: what Prometheus reads, whatever the number of workers and whichever way a request took."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from testing.server import Server
+
+_ASK = "/v1/experiments/{key}/assignments"
+_TELL = "/v1/experiments/{key}/assignments/{id}/reward"
+
+
+def read(client: httpx.Client) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    """Every sample of the page, by its name and labels."""
+    answer = client.get("/metrics")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/plain")
+    families = text_string_to_metric_families(answer.text)
+    return {(one.name, tuple(sorted(one.labels.items()))): one.value for family in families for one in family.samples}
+
+
+def count(client: httpx.Client, name: str, **labels: str) -> float:
+    """One sample; zero if it is not there."""
+    return read(client).get((name, tuple(sorted(labels.items()))), 0.0)
+
+
+@pytest.fixture(scope="module", params=[1, 2], ids=["one worker", "two workers"])
+def serving(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A service of its own, so that nobody else is counted."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('metrics')}/bestarm.db"
+    with Server(url, workers=request.param) as running:
+        yield running
+
+
+def test_asks_and_tells_are_counted_over_all_workers(serving: Server) -> None:
+    """Requests by route and status, events by kind, refusals by code, on connections that reach every worker."""
+    arms = [{"key": "grey"}, {"key": "green"}]
+    assert httpx.post(f"{serving.url}/v1/experiments", json={"key": "counted", "arms": arms}).status_code == 201
+    for _ in range(12):  # a new connection each time: any worker may take it
+        asked = httpx.post(f"{serving.url}/v1/experiments/counted/assignments", json={})
+        reward = f"{serving.url}/v1/experiments/counted/assignments/{asked.json()['id']}/reward"
+        assert httpx.post(reward, json={"reward": 1}).status_code == 200
+        assert httpx.post(reward, json={"reward": 0}).status_code == 409
+    with serving.client() as client:
+        assert count(client, "bestarm_request_seconds_count", method="POST", route=_ASK, status="201") == 12
+        assert count(client, "bestarm_request_seconds_count", method="POST", route=_TELL, status="200") == 12
+        assert count(client, "bestarm_request_seconds_count", method="POST", route=_TELL, status="409") == 12
+        assert count(client, "bestarm_request_seconds_count", method="POST", route="/v1/experiments", status="201") == 1
+        assert count(client, "bestarm_events_total", kind="draw") == 12
+        assert count(client, "bestarm_events_total", kind="reward") == 12
+        assert count(client, "bestarm_problems_total", code="reward_conflict") == 12
+        assert count(client, "bestarm_group_requests_sum") >= 36
+        assert count(client, "bestarm_group_seconds_count") == count(client, "bestarm_group_requests_count") > 0
+        assert count(client, "bestarm_queue_depth") == 0
+
+
+def test_both_ways_of_an_ask_count_under_one_name(serving: Server) -> None:
+    """The short way and the framework serve the same routes."""
+    arms = [{"key": "grey"}, {"key": "green"}]
+    with serving.client() as client:
+        client.post("/v1/experiments", json={"key": "both-ways", "arms": arms})
+        labels = {"method": "POST", "route": _ASK, "status": "201"}
+        before = count(client, "bestarm_request_seconds_count", **labels)
+        client.post("/v1/experiments/both-ways/assignments", json={})
+        client.post("/v1/experiments/both-ways/assignments", json={}, headers={"Origin": serving.url})
+        assert count(client, "bestarm_request_seconds_count", **labels) == before + 2
+
+
+def test_polls_that_know_the_newest_state_are_counted(serving: Server) -> None:
+    """A 304 is answered before the framework, and under the same name."""
+    labels = {"method": "GET", "route": "/v1/experiments/{key}/recommendation"}
+    with serving.client() as client:
+        client.post("/v1/experiments", json={"key": "polled", "arms": [{"key": "grey"}, {"key": "green"}]})
+        look = client.get("/v1/experiments/polled/recommendation")
+        again = client.get("/v1/experiments/polled/recommendation", headers={"If-None-Match": look.headers["etag"]})
+        assert again.status_code == 304
+        assert count(client, "bestarm_request_seconds_count", **labels, status="200") == 1
+        assert count(client, "bestarm_request_seconds_count", **labels, status="304") == 1
+
+
+def test_no_client_can_make_up_a_series(serving: Server) -> None:
+    """Paths that match nothing and methods that nobody knows count under one name."""
+    with serving.client() as client:
+        for path in ("/nothing", "/nothing/else"):
+            assert client.request("TRACE", path).status_code == 404
+        assert count(client, "bestarm_request_seconds_count", method="other", route="other", status="404") == 2
+        labels = {dict(labels).get("route") for name, labels in read(client) if name == "bestarm_request_seconds_count"}
+        assert not any("nothing" in (label or "") for label in labels)
+
+
+def test_an_ask_whose_client_left_is_counted_too(serving: Server) -> None:
+    """It took effect, so it was a request that was answered, though nobody read that."""
+    with serving.client() as client:
+
+        def counted() -> tuple[float, float]:
+            asked = count(client, "bestarm_request_seconds_count", method="POST", route=_ASK, status="201")
+            return count(client, "bestarm_events_total", kind="draw"), asked
+
+        client.post("/v1/experiments", json={"key": "left", "arms": [{"key": "grey"}, {"key": "green"}]})
+        draws_before, asked_before = counted()
+        for _ in range(20):
+            with socket.create_connection(("127.0.0.1", serving.port)) as leaving:
+                leaving.sendall(b"POST /v1/experiments/left/assignments HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
+        deadline = time.monotonic() + 10
+        while (now := counted())[0] < draws_before + 1 or now[0] - draws_before != now[1] - asked_before:
+            assert time.monotonic() < deadline, now
+            time.sleep(0.1)
+
+
+@pytest.mark.process
+def test_a_dead_worker_leaves_its_counts_but_not_its_queue(tmp_path: Path) -> None:
+    """Counters never fall when a worker is replaced; what waited in it is not shown for ever."""
+    with Server(f"sqlite:///{tmp_path}/bestarm.db", workers=2, TMPDIR=str(tmp_path)) as running, running.client() as client:
+        arms = [{"key": "grey"}, {"key": "green"}]
+        client.post("/v1/experiments", json={"key": "mortal", "arms": arms})
+        client.post("/v1/experiments/mortal/assignments", json={})
+        (folder,) = tmp_path.glob("bestarm-metrics-*")
+        deadline = time.monotonic() + 20
+        queues: list[Path] = []
+        # A draw is counted a moment after it is answered, and the other worker may still be starting.
+        while (counted := count(client, "bestarm_events_total", kind="draw")) != 1 or len(queues) != 2:
+            assert time.monotonic() < deadline, (counted, queues)
+            time.sleep(0.1)
+            queues = sorted(folder.glob("gauge_livesum_*.db"))
+        held = queues[0]
+        os.kill(int(held.stem.rpartition("_")[2]), signal.SIGKILL)
+        deadline = time.monotonic() + 20
+        while held.exists() and time.monotonic() < deadline:
+            try:
+                read(client)
+            except httpx.TransportError:  # the connection belonged to the worker that died
+                time.sleep(0.1)
+        assert not held.exists()
+        assert count(client, "bestarm_events_total", kind="draw") == 1
+    assert not folder.exists()
