@@ -14,6 +14,7 @@ from service.application.reads.course import Course, Point
 from service.application.reads.recommendation import Recommendation, Standing
 from service.domain import Arm, Experiment, PolicySpec, Progress, RewardSpec, Snapshot
 from service.inference.certainty import Certainty
+from service.inference.verdict import verdict
 from service.web.charts import draw_certainty, draw_means, draw_traffic, look_for
 
 if TYPE_CHECKING:
@@ -33,7 +34,15 @@ def example(arms: int) -> tuple[Recommendation, Course]:
     points = []
     for number, share in enumerate(shares):
         draws = [int(one * 1000) * (number + 1) for one in share]
-        sure = Certainty([(0.1, 0.3)] * arms, [0.5] * arms, False, False, float(0.8 / (1 + number / 10)))
+        sure = Certainty(
+            intervals=[(0.1, 0.3)] * arms,
+            evidence=[None, *[min(1.0, 0.004 * number)] * (arms - 1)],
+            separated=False,
+            decided=False,
+            error_estimate=float(0.8 / (1 + number / 10)),
+            counts=draws,
+            lifts=[None] * arms,
+        )
         snapshot = Snapshot(
             number + 1,
             number * 1_000_000,
@@ -48,10 +57,12 @@ def example(arms: int) -> tuple[Recommendation, Course]:
         )
         points.append(Point(snapshot, there[number // 50 % arms], sure))
     standings = [
-        Standing(arm, 100, 5, 0, 95, 0.2 + arm.position / 999, 0.16, (0.1, 0.3), 0.5, 1 / arms, 1 / arms) for arm in there
+        Standing(arm, 100, 5, 0, 95, 0.2 + arm.position / 999, 0.16, (0.1, 0.3), 0.5, False, None, 1 / arms, 1 / arms)
+        for arm in there
     ]
     progress = Progress(experiment, version=_POINTS, as_of=_POINTS * 1_000_000, draws=1000, epoch=1)
-    recommendation = Recommendation(progress, there[0], there[1], 0.01, "", False, False, "", [], 0.05, [], None, standings)
+    judged = verdict(experiment, there, points[-1].certainty, 0)
+    recommendation = Recommendation(progress, there[0], there[1], 0.01, "", judged, "", [], 0.05, [], None, standings, [])
     return recommendation, Course(experiment, there, points)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from service.application.live.lanes import Lanes
 from service.application.live.reader import Reader
+from service.application.live.shown_findings import ShownFindings
 from service.application.live.version_cache import VersionCache
 from service.application.live.versions import Versions
 from service.application.live.watcher import Watcher
@@ -27,6 +28,7 @@ class Context(Reader):
     lanes: Lanes
     forecasting: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
     """Held while a forecast is computed: callers choose how many, and a core is all they get."""
+    shown: ShownFindings = field(default_factory=ShownFindings)
 
     @classmethod
     def over(cls, database: Database, writer: Writer) -> Context:

@@ -9,6 +9,7 @@ import msgspec
 
 from service.domain.assignment import Assignment, AssignmentState
 from service.domain.events import Event
+from service.domain.findings import Disturbance, Finding
 from service.domain.statistics import ArmRecord, Progress
 
 
@@ -121,6 +122,10 @@ class Changes(msgspec.Struct):
     snapshots: list[Snapshot] = msgspec.field(default_factory=list)
     thin: bool = False
     """The stride of the snapshots has doubled: every second one of those before goes."""
+    disturbances: list[Disturbance] = msgspec.field(default_factory=list)
+    """What of the findings from before no longer holds."""
+    findings: list[Finding] = msgspec.field(default_factory=list)
+    """Those that hold from now on."""
 
     def all_events(self) -> list[Event]:
         """Every event but the draws'."""
@@ -130,10 +135,11 @@ class Changes(msgspec.Struct):
         """Nothing but draws. The row of a lone one's arm may not count it yet."""
         other = self.arms or self.steps or self.events or self.snapshots or self.replies or self.restated or self.batches
         rest = self.observations or self.new_arms or self.redefined or self.settings_changed or self.thin
-        rest = rest or self.changed_observations
-        return bool(self.drawn) and not (other or rest)
+        findings = self.changed_observations or self.disturbances or self.findings
+        return bool(self.drawn) and not (other or rest or findings)
 
     def is_plain(self) -> bool:
         """Nothing but draws and rewards, each of another assignment."""
         rest = self.restated or self.batches or self.observations or self.new_arms or self.redefined
-        return not rest and not self.changed_observations and not self.settings_changed and not self.thin
+        findings = self.changed_observations or self.disturbances or self.findings
+        return not rest and not findings and not self.settings_changed and not self.thin

@@ -25,6 +25,9 @@ EventKind: TypeAlias = Literal[
     "expiry_run",
     "observation_edit",
     "observation_void",
+    "separated",
+    "harmful",
+    "decided",
 ]
 EventFamily: TypeAlias = Literal[
     "creation", "settings", "new arm", "arm", "draw", "observation", "step", "observation step", "note"
@@ -55,6 +58,9 @@ TRAITS: dict[EventKind, EventTraits] = {
     "expiry_run": EventTraits("note", audited=True),
     "observation_edit": EventTraits("observation step", audited=True),
     "observation_void": EventTraits("observation step", audited=True),
+    "separated": EventTraits("note", audited=True),
+    "harmful": EventTraits("note", audited=True),
+    "decided": EventTraits("note", audited=True),
 }
 AUDITED: tuple[EventKind, ...] = tuple(kind for kind, traits in TRAITS.items() if traits.audited)
 UNAUDITED: tuple[EventKind, ...] = tuple(kind for kind, traits in TRAITS.items() if not traits.audited)

@@ -83,11 +83,12 @@ class Expiry:
 
 @dataclass(frozen=True, slots=True)
 class ConcludeWhen:
-    """When the experiment concludes by itself: once it is separated, or decided, and so many rewards are in."""
+    """When the experiment concludes by itself: once it is separated, decided or beats the control, and so many rewards are in."""
 
     separated: bool
     min_observations: int
     decided: bool = False
+    beats_control: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,3 +135,5 @@ class Experiment:
     """The step that led to the status; None while it is the one it was created with, or if steps were not kept yet."""
     worthwhile: float | None = None
     """The smallest difference of means that matters."""
+    control: int | None = None
+    """Position of the arm that is live today."""

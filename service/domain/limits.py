@@ -70,5 +70,7 @@ MOST_POINTS = 1_000
 MOST_COURSE_ENTRIES = 100_000
 # A read of more arms than this takes the event loop longer than another request should wait: it runs in a lane.
 FEW_ARMS = 100
+# Findings that are kept at once: with many arms most of them fall within a few looks, and each is a row and an event.
+MOST_FINDINGS_AT_ONCE = 100
 # Expensive reads that wait for their turn in a lane: each may take a second, and nobody waits longer than half a minute.
 MOST_WAITING_READS = 32

@@ -8,12 +8,11 @@ import msgspec
 
 from service.domain.assignment import Assignment
 from service.domain.changes import ObservationRecord, StoredReply
+from service.domain.events import Event
+from service.domain.findings import Finding
 
 Name = TypeVar("Name")
-
-
 Thing = TypeVar("Thing")
-
 
 # A backlog of expiries is worked off in chunks, so that asks and tells get their turn in between.
 DUE_AT_ONCE = 2_000
@@ -32,11 +31,17 @@ class LookupRequest(msgspec.Struct):
     """Keys whose requests have an effect if they are new. Without the lock that is found out when the effect is written."""
     due_by: int | None = None
     """The assignments that the sweep has to look at by this time, DUE_AT_ONCE at most."""
+    findings_since: int | None = None
+    """The findings that hold, and what may have ended some after this version."""
 
     def is_nothing(self) -> bool:
         """True if there is nothing to look up."""
         asked = self.draws or self.units or self.ask_keys or self.observation_ids or self.reply_keys
-        return not asked and self.due_by is None
+        return not asked and self.due_by is None and self.findings_since is None
+
+    def want_findings(self, since: int) -> None:
+        """The findings that hold, and what may have ended some since then; the earliest wish counts."""
+        self.findings_since = since if self.findings_since is None else min(since, self.findings_since)
 
     def forget_new(self) -> None:
         """Nobody will look for the new keys."""
@@ -57,6 +62,11 @@ class LookupResult(msgspec.Struct):
     observations: dict[str, ObservationRecord] = msgspec.field(default_factory=dict)
     replies: dict[tuple[str, str], StoredReply] = msgspec.field(default_factory=dict)
     due: list[int] = msgspec.field(default_factory=list)
+    findings: list[Finding] | None = None
+    """None while nobody looked."""
+    audited_since: list[Event] = msgspec.field(default_factory=list)
+    observed_since: bool = False
+    """The events that may have ended findings since a version, and whether there was an observation."""
     ask_keys: set[str] = msgspec.field(default_factory=set)
     reply_keys: set[tuple[str, str]] = msgspec.field(default_factory=set)
     """The keys that were looked for. Nobody knows yet whether any other was used before."""
@@ -74,6 +84,9 @@ class LookupResult(msgspec.Struct):
 
     def update(self, newer: LookupResult) -> None:
         """What was found, or happened, later stands above what was there."""
+        if self.findings is None:
+            self.findings, self.audited_since = newer.findings, newer.audited_since
+            self.observed_since = newer.observed_since
         self.ask_keys |= newer.ask_keys
         self.reply_keys |= newer.reply_keys
         self.assignments |= newer.assignments

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from service.domain import Assignment, Batch, Changes, Event, ObservationRecord, StoredReply, TakenStep
+from service.domain.findings import Disturbance, Findings, disturbances_of
 from service.engine import snapshots
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ class ChangeLog:
     """Filled by the ledger, emptied by `take`. It decides nothing."""
 
     def __init__(self) -> None:
+        self.last_disturbed = 0
+        """The sequence number of the last event here that ended findings, taken or not."""
         self.clear()
 
     def clear(self) -> None:
@@ -36,6 +39,8 @@ class ChangeLog:
         self.changed_observations: dict[str, ObservationRecord] = {}
         self.replies: list[StoredReply] = []
         self.settings_changed = False
+        self.findings = Findings()
+        self.disturbances: list[Disturbance] = []
         self._moved: set[int] = set()
         self._restated: set[int] = set()
 
@@ -49,6 +54,7 @@ class ChangeLog:
         """An event that is neither a draw nor a step."""
         self.events.append(event)
         self.last_event = event
+        self._follow_findings(event)
 
     def record_step(self, step: TakenStep, stored_version: int) -> None:
         """A step. One row cannot be written twice by one statement, so a second write of an assignment is noted as such."""
@@ -57,7 +63,17 @@ class ChangeLog:
             self._restated.add(draw)
         self._moved.add(draw)
         self.steps.append(step)
-        self.last_event = step.event
+        self.last_event = event = step.event
+        if event.kind != "reward":
+            self._follow_findings(event)
+
+    def _follow_findings(self, event: Event) -> None:
+        """What was found in this transaction goes again if this event ends it; of what is stored, it is noted."""
+        ended = disturbances_of(event)
+        if ended:
+            self.disturbances += ended
+            self.last_disturbed = event.sequence
+        self.findings.follow(event)
 
     def take(self, ledger: Ledger) -> Changes | None:
         """All changes since the last time, to be written; None if there are none."""
@@ -90,6 +106,8 @@ class ChangeLog:
             settings_changed=self.settings_changed,
             snapshots=taken,
             thin=thin,
+            disturbances=self.disturbances,
+            findings=list(self.findings.held.values()),
         )
         self.clear()
         return changes

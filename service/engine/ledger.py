@@ -279,9 +279,9 @@ class Ledger:
             self.allocator.put_plan_away()
             self._lay_out(self.allocator.memory)
 
-    def note(self, kind: EventKind, details: dict[str, Json], now: int) -> None:
+    def note(self, kind: EventKind, details: dict[str, Json], now: int, arm: int | None = None) -> None:
         """An entry for the audit log that changes nothing else."""
-        self._record(kind, now, details=details)
+        self._record(kind, now, arm, details=details)
 
     def keep_reply(self, reply: StoredReply) -> None:
         """Store the answer to a request with an idempotency key."""

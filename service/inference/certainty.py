@@ -12,6 +12,7 @@ from service.inference.drift import Period
 from service.inference.error_estimate import error_estimate
 from service.inference.intervals import confidence_intervals
 from service.inference.levels import arm_levels
+from service.inference.lift import Lift, lifts
 from service.inference.separation import all_shown, rival_evidence
 
 if TYPE_CHECKING:
@@ -36,6 +37,10 @@ class Certainty:
     decided: bool
     """Separated, or no rival can be better than the leader by more than what is worthwhile."""
     error_estimate: float | None
+    counts: list[int]
+    """How many matured rewards each arm has."""
+    lifts: list[Lift | None]
+    """Of each arm over the control; None for the control, where there is none, and without rewards."""
 
 
 def rank(reward: RewardSpec, active: Sequence[bool], means: Sequence[float | None], observations: Sequence[int]) -> list[int]:
@@ -65,6 +70,7 @@ def certainty(
     added: Ints,
     confidence: float,
     worthwhile: float | None = None,
+    control: int | None = None,
 ) -> Certainty:
     """Intervals of all arms, and how sure the leader is, at one confidence for all looks together."""
     alpha = 1.0 - confidence
@@ -84,6 +90,8 @@ def certainty(
         separated=separated,
         decided=decided,
         error_estimate=None if leader is None else error_estimate(reward, *sample, leader=leader, active=active),
+        counts=sample.counts.tolist(),
+        lifts=[None] * len(added) if control is None else lifts(reward, *sample, control=control, added=added, alpha=alpha),
     )
 
 
@@ -99,6 +107,7 @@ def certainty_of(
         added=np.array([arm.added for arm in arms]),
         confidence=experiment.confidence,
         worthwhile=experiment.worthwhile,
+        control=experiment.control,
     )
 
 

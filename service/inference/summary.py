@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from service.domain import Goal, RewardKind
+    from service.inference.lift import Lift
 
 _FEW = 3
 
@@ -27,9 +28,17 @@ class Facts:
     pending: int = 0
     confidence: float = 0.95
     separated: bool = False
+    taken: str | None = None
+    """The arm to take, once that is decided; by findings that are kept, so it need not be the leader."""
     decided: bool = False
     worthwhile: float | None = None
     """The smallest difference of means that matters."""
+    control: str | None = None
+    """What is live today."""
+    lift: Lift | None = None
+    """Of the leader over the control."""
+    harmful: tuple[str, ...] = ()
+    """Arms that are shown to be worse than the control."""
     held_up_by: str | None = None
     """The rival with the least evidence against it, while the leader is not separated."""
     progress: float | None = None
@@ -51,6 +60,8 @@ def summary(facts: Facts) -> str:
     """One sentence, its clauses separated by semicolons."""
     clauses = [
         _verdict(facts),
+        _against_control(facts),
+        _harmful(facts),
         _conclusion(facts),
         _waiting(facts),
         _floors(facts),
@@ -79,9 +90,43 @@ def _verdict(facts: Facts) -> str:
     if facts.goal == "minimize":
         lead += " (lower is better)"
     if facts.separated:
-        return f"{lead} {after} and is better than every other active arm with {sure}, however often you look{_chance(facts)}"
+        return f"{lead} {after}{_separated(facts, sure)}{_chance(facts)}"
     unsettled = f"but is not yet separated from the others at {sure}{_held_up(facts)}"
     return f"{lead} {after}, {enough or unsettled}{_chance(facts)}"
+
+
+def _separated(facts: Facts, sure: str) -> str:
+    """What was shown, now or before; then another arm may have come to lead."""
+    if facts.taken in (None, facts.leader):
+        return f" and is better than every other active arm with {sure}, however often you look"
+    return f", although {facts.taken} was shown to be better than every other active arm with {sure}"
+
+
+def _against_control(facts: Facts) -> str:
+    """What the leader gains over what is live today."""
+    if facts.control is None or facts.leader is None or facts.active_arms == 1:
+        return ""
+    if facts.leader == facts.control:
+        return f"{facts.control}, which is live today, is the control itself"
+    if facts.lift is None:
+        return ""
+    gain = facts.lift.difference
+    better = gain > 0 if facts.goal == "maximize" else gain < 0
+    words = f"against {facts.control}, the control, {facts.leader} is {'better' if better else 'not better'}"
+    if better:
+        words += f" by {_amount(abs(gain), facts.kind)}"
+    if facts.lift.difference_interval is None:
+        return words
+    low, high = facts.lift.difference_interval
+    range_ = f"between {_signed(low, facts.kind)} and {_signed(high, facts.kind)}"
+    return f"{words} ({range_} at {facts.confidence * 100:g}% confidence)"
+
+
+def _harmful(facts: Facts) -> str:
+    """Which arms should not go on."""
+    if not facts.harmful:
+        return ""
+    return f"{_names(facts.harmful)} {'is' if len(facts.harmful) == 1 else 'are'} shown to be worse than {facts.control}"
 
 
 def _good_enough(facts: Facts, sure: str) -> str:
@@ -165,6 +210,12 @@ def _amount(gap: float, kind: RewardKind) -> str:
         points = f"{gap * 100:.3g}" if gap >= 0.0001 else f"{gap * 100:.1g}"  # noqa: PLR2004 - below a hundredth of a point
         return f"{points} percentage points"
     return f"{gap:,.3g}" if gap < 1000 or gap >= 1e15 else f"{gap:,.0f}"  # noqa: PLR2004 - digits people read
+
+
+def _signed(difference: float, kind: RewardKind) -> str:
+    """A difference with its sign."""
+    sign = "-" if difference < 0 else "+"
+    return sign + _amount(abs(difference), kind)
 
 
 def _percent(share: float) -> str:

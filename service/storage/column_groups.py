@@ -16,7 +16,7 @@ SETTINGS = (
     "concluded_arm",
 )
 # Those that were added later, which stand at the end of the row.
-LATER_SETTINGS = ("tags", "owner", "last_move", "worthwhile")
+LATER_SETTINGS = ("tags", "owner", "last_move", "worthwhile", "control")
 
 
 PROGRESS = (

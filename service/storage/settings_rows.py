@@ -25,6 +25,7 @@ from service.domain import (
     Snapshot,
     StoredReply,
 )
+from service.domain.findings import Disturbance, Finding
 from service.storage.column_groups import LATER_SETTINGS, PROGRESS, SETTINGS
 from service.storage.traffic_rows import NO_COUNTS, NO_PROGRESS, count_values, progress_values, to_json
 
@@ -35,8 +36,9 @@ if TYPE_CHECKING:
 
 
 def _rule(rule: ConcludeWhen) -> str:
-    """Without `decided` where it is not asked for: the release before does not know it."""
-    return to_json({name: value for name, value in asdict(rule).items() if name != "decided" or value})
+    """Without what is not asked for: the release before does not know it."""
+    later = ("decided", "beats_control")
+    return to_json({name: value for name, value in asdict(rule).items() if name not in later or value})
 
 
 def _settings(experiment: Experiment) -> Row:
@@ -55,7 +57,7 @@ def _settings(experiment: Experiment) -> Row:
 
 
 def _later_settings(experiment: Experiment) -> Row:
-    return (to_json(experiment.tags), experiment.owner, experiment.last_move, experiment.worthwhile)
+    return (to_json(experiment.tags), experiment.owner, experiment.last_move, experiment.worthwhile, experiment.control)
 
 
 def settings_row(experiment: Experiment) -> Row:
@@ -95,6 +97,7 @@ def progress_from(row: RowMapping) -> Progress:
             owner=row["owner"],
             last_move=row["last_move"],
             worthwhile=row["worthwhile"],
+            control=row["control"],
         ),
         version=row["version"],
         as_of=row["as_of"],
@@ -185,6 +188,32 @@ def observation_from(row: RowMapping) -> ObservationRecord:
         status=row["status"],
         changed=row["changed"],
     )
+
+
+def finding_row(experiment_id: int, finding: Finding) -> Row:
+    """A whole findings row."""
+    compared = (finding.kind, finding.arm, finding.better, finding.worse, finding.evidence, finding.level)
+    return (experiment_id, *compared, finding.sequence, finding.at)
+
+
+def finding_from(row: RowMapping) -> Finding:
+    """A findings row."""
+    return Finding(
+        kind=row["kind"],
+        better=row["better"],
+        worse=row["worse"],
+        evidence=row["evidence"],
+        level=row["level"],
+        sequence=row["sequence"],
+        at=row["at"],
+    )
+
+
+def disturbance_rows(experiment_id: int, disturbance: Disturbance) -> list[Row]:
+    """What ends findings, as rows like theirs: a kind or none, and an arm or -1."""
+    kinds = ("",) if disturbance.kinds is None else disturbance.kinds
+    arm = -1 if disturbance.arm is None else disturbance.arm
+    return [(experiment_id, kind, arm, -1, None, 0.0, 0.0, 0, 0) for kind in kinds]
 
 
 def reply_row(experiment_id: int, reply: StoredReply) -> Row:

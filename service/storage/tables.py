@@ -80,8 +80,9 @@ experiments = Table(
     # The step that led to the status, for those that take the same one again.
     Column("last_move", String(16)),
     Column("worthwhile", Double),
+    Column("control", Integer),
     Index("ix_experiments_status", "status", "id"),
-    info={"row_type": "experiments_row_4"},
+    info={"row_type": "experiments_row_5"},
 )
 
 arms = Table(
@@ -211,13 +212,13 @@ Index(
 )
 
 # Observations with an id and without are listed together, from the history.
-_OBSERVATION = "kind = 'observation'"
+OBSERVED_ONLY = "kind = 'observation'"
 Index(
     "ix_events_observations",
     events.c.experiment_id,
     events.c.sequence,
-    postgresql_where=text(_OBSERVATION),
-    sqlite_where=text(_OBSERVATION),
+    postgresql_where=text(OBSERVED_ONLY),
+    sqlite_where=text(OBSERVED_ONLY),
 )
 
 # No table: the rows in which steps travel. An event, and what it did to its assignment's times (migration 0005).
@@ -264,6 +265,21 @@ observations = Table(
     Column("changed", BigInteger, nullable=False),
     Index("ix_observations_sequence", "experiment_id", "sequence"),
     info={"row_type": "observations_row_2"},
+)
+
+# The findings that hold: at most one of a kind about an arm.
+findings = Table(
+    "findings",
+    metadata,
+    _experiment_id(),
+    Column("kind", String(24), primary_key=True),
+    Column("arm", Integer, primary_key=True, autoincrement=False),
+    Column("better", Integer, nullable=False),
+    Column("worse", Integer),
+    Column("evidence", Double, nullable=False),
+    Column("level", Double, nullable=False),
+    Column("sequence", BigInteger, nullable=False),
+    Column("at", BigInteger, nullable=False),
 )
 
 # experiment_id 0 stands for routes outside an experiment, which no foreign key could allow.

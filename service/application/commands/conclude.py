@@ -1,4 +1,4 @@
-"""Conclude by itself: an experiment that was told to do so ends once it is separated or decided and has enough rewards."""
+"""Conclude by itself: an experiment that was told to ends once its verdict is what it waits for and it has enough rewards."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from service.application.commands.lifecycle import LifecycleMove
+from service.domain.lookups import NotLookedUp
 from service.inference.certainty import certainty_of, leader_of
-from service.storage.queries import stored_experiments
+from service.inference.verdict import Verdict, verdict
 
 if TYPE_CHECKING:
-    from service.application.context import Context
+    from service.domain import ConcludeWhen
     from service.domain.lookups import LookupRequest
     from service.engine.ledger import Ledger
 
@@ -25,35 +26,29 @@ class ConcludeIfSure:
         return 1
 
     def request_lookups(self, lookups: LookupRequest, ledger: Ledger) -> None:
-        """Nothing."""
+        """What was found before."""
+        lookups.want_findings(ledger.version)
 
     def apply(self, ledger: Ledger, now: int) -> bool:
         """Did it conclude?"""
-        rule = ledger.experiment.conclude_when
-        if rule is None or ledger.experiment.status not in ("running", "paused"):
+        experiment, arms = ledger.experiment, ledger.arms
+        rule = experiment.conclude_when
+        if rule is None or experiment.status not in ("running", "paused"):
             return False
         if sum(one.matured.count for one in ledger.statistics) < rule.min_observations:
             return False
-        leader = leader_of(ledger.experiment.reward, ledger.arms, ledger.statistics)
-        sure = certainty_of(ledger.experiment, ledger.arms, ledger.statistics, leader)
-        if not (sure.decided if rule.decided else sure.separated):
+        if ledger.seen.findings is None:
+            raise NotLookedUp
+        leader = leader_of(experiment.reward, arms, ledger.statistics)
+        sure = certainty_of(experiment, arms, ledger.statistics, leader)
+        found = verdict(experiment, arms, sure, leader, ledger.seen.findings)
+        if found.arm is None or not _is_met(rule, found, experiment.control):
             return False
-        LifecycleMove("conclude", by="conclude_when").apply(ledger, now)
+        LifecycleMove("conclude", arms[found.arm].key, by="conclude_when").apply(ledger, now)
         return True
 
 
-class Concluder:
-    """Asks every experiment whose version moved since it was last asked."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
-        self._asked: dict[str, int] = {}
-
-    async def run(self) -> None:
-        """One round."""
-        async with self._context.database.reading() as connection:
-            waiting = await stored_experiments.experiments_to_conclude(connection)
-        for key, version in waiting.items():
-            if self._asked.get(key) != version:
-                await self._context.writer.submit(key, ConcludeIfSure())
-        self._asked = waiting
+def _is_met(rule: ConcludeWhen, found: Verdict, control: int | None) -> bool:
+    if rule.beats_control:
+        return found.reason in ("beats_control", "separated") and found.arm != control
+    return found.decided if rule.decided else found.separated

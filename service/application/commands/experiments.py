@@ -70,6 +70,22 @@ def check_worthwhile(experiment: Experiment) -> None:
         raise InvalidValue("/worthwhile", f"What is worthwhile must be below {width:g}, the range of the rewards.")
 
 
+def control_among(arms: Sequence[Arm], key: str | None) -> int | None:
+    """The position of the arm that is live today, by its key."""
+    if key is None:
+        return None
+    position = next((arm.position for arm in arms if arm.key == key), None)
+    if position is None:
+        raise InvalidValue("/control", f"There is no arm {key!r} to be the control.")
+    return position
+
+
+def check_rule(experiment: Experiment) -> None:
+    """Only a control can be beaten."""
+    if experiment.conclude_when is not None and experiment.conclude_when.beats_control and experiment.control is None:
+        raise InvalidValue("/conclude_when/beats_control", "Name the `control` that is to be beaten.")
+
+
 def check_batch_size(experiment: Experiment, arms: Sequence[Arm]) -> None:
     """Checked when the policy is set; batches grow by themselves when arms are added."""
     batch_size = experiment.policy.batch_size
@@ -89,6 +105,7 @@ async def create(context: Context, experiment: Experiment, arms: Sequence[Arm], 
     """Store a new experiment. Its key, and the idempotency key, are guarded by the database."""
     check_expiry(experiment)
     check_worthwhile(experiment)
+    check_rule(experiment)
     check_batch_size(experiment, arms)
     check_arms(arms)
     now = now_microseconds()
@@ -205,9 +222,12 @@ class Patch(SettingsCommand):
         fields = dict(self.fields)
         if "policy" in fields:
             fields["policy"] = resolved_policy(fields["policy"], fields.get("reward", experiment.reward), len(ledger.arms))
+        if "control" in fields:
+            fields["control"] = control_among(ledger.arms, fields["control"])
         patched = replace(experiment, **fields)
         check_expiry(patched)
         check_worthwhile(patched)
+        check_rule(patched)
         if "policy" in self.fields:
             check_batch_size(patched, ledger.arms)
         if patched != experiment:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from service.application.commands.conclude import Concluder
+from service.application.commands.verdict_watch import VerdictWatch
 from service.domain import step_when_due
 from service.domain.lookups import DUE_AT_ONCE
 from service.engine.clock import now_microseconds
@@ -70,7 +70,7 @@ class Sweeper:
         self._every = every_seconds
         self._task: asyncio.Task[None] | None = None
         self._forget_at = 0.0
-        self._concluder = Concluder(context)
+        self._watch = VerdictWatch(context)
 
     def start(self) -> None:
         """Begin."""
@@ -86,7 +86,7 @@ class Sweeper:
         while True:
             try:
                 await self.sweep()
-                await self._concluder.run()
+                await self._watch.run()
             except BestArmError as trouble:
                 log.warning("the sweep could not run and will be tried again", reason=str(trouble))
             except Exception:

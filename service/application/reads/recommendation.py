@@ -16,14 +16,18 @@ from service.inference.certainty import Certainty, certainty_of, period_of, rank
 from service.inference.drift import drifting
 from service.inference.intervals import METHODS
 from service.inference.levels import arm_levels
+from service.inference.lift import Lift
 from service.inference.summary import Facts, summary
+from service.inference.verdict import Verdict, new_findings, verdict
 from service.storage.queries import stored_experiments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from service.application.context import Context
     from service.application.live.reader import Reader
     from service.domain import Arm, Progress
+    from service.domain.findings import Finding
 
 
 class Standing(msgspec.Struct, frozen=True):
@@ -38,6 +42,8 @@ class Standing(msgspec.Struct, frozen=True):
     variance: float | None
     interval: tuple[float, float] | None
     evidence: float | None
+    harmful: bool
+    lift: Lift | None
     share: float
     target_share: float
 
@@ -51,28 +57,30 @@ class Recommendation:
     runner_up: Arm | None
     gap: float | None
     summary: str
-    separated: bool
-    decided: bool
+    verdict: Verdict
     method: str
     assumes: list[str]
     error_estimate: float | None
     drift: list[str]
     concluded_arm: Arm | None
     standings: list[Standing]
+    unkept: list[Finding]
+    """What is shown now and was not found before."""
 
 
-def _drifting(ledger: Ledger) -> list[Arm]:
-    """Arms whose recent rewards do not look like their earlier ones."""
+def _drifting(ledger: Ledger, contradicted: frozenset[int]) -> list[Arm]:
+    """Arms whose recent rewards do not look like their earlier ones, or of which the contrary was found before."""
     levels = arm_levels(np.array([arm.added for arm in ledger.arms]), 1.0 - ledger.experiment.confidence)
     # Arms with nothing to compare yet, or nothing since, cannot drift: most arms of a young experiment.
     compared = [place for place, one in enumerate(ledger.statistics) if one.matured.count > one.earlier.count > 0]
     if not compared:
-        return []
+        return [ledger.arms[place] for place in sorted(contradicted)]
     before = [ledger.statistics[place].earlier for place in compared]
     earlier = period_of(before)
     recent = period_of([ledger.statistics[place].matured for place in compared], less=before)
     moved = drifting(ledger.experiment.reward, earlier, recent, levels[compared])
-    return [ledger.arms[compared[int(place)]] for place in np.flatnonzero(moved)]
+    places = {compared[int(place)] for place in np.flatnonzero(moved)}
+    return [ledger.arms[place] for place in sorted(places | contradicted)]
 
 
 class _Ranking(msgspec.Struct, frozen=True):
@@ -97,13 +105,11 @@ def _ranking(ledger: Ledger, observations: Sequence[int]) -> _Ranking:
     return _Ranking(means, variances, best, runner_up, gap)
 
 
-def _facts(ledger: Ledger, ranking: _Ranking, sure: Certainty, drift: Sequence[Arm]) -> Facts:
+def _facts(ledger: Ledger, ranking: _Ranking, sure: Certainty, found: Verdict, drift: Sequence[Arm]) -> Facts:
     """What the plain sentence is made of."""
     experiment, arms, statistics = ledger.experiment, ledger.arms, ledger.statistics
     numeric_expiry = experiment.expiry is not None and experiment.expiry.reward is not None
     expired = sum(one.expired for one in statistics)
-    compared = [(part, place) for place, part in enumerate(sure.evidence) if part is not None]
-    progress, held_up_by = min(compared) if compared and not sure.separated else (None, None)
     return Facts(
         leader=None if ranking.best is None else arms[ranking.best].name,
         runner_up=None if ranking.runner_up is None else arms[ranking.runner_up].name,
@@ -114,11 +120,15 @@ def _facts(ledger: Ledger, ranking: _Ranking, sure: Certainty, drift: Sequence[A
         observations=sum(one.observed.count for one in statistics),
         pending=sum(one.pending for one in statistics),
         confidence=experiment.confidence,
-        separated=sure.separated,
-        decided=sure.decided,
+        separated=found.separated,
+        taken=None if found.arm is None else arms[found.arm].name,
+        decided=found.decided,
         worthwhile=experiment.worthwhile,
-        held_up_by=None if held_up_by is None else arms[held_up_by].name,
-        progress=progress,
+        control=None if experiment.control is None else arms[experiment.control].name,
+        lift=None if ranking.best is None else sure.lifts[ranking.best],
+        harmful=tuple(arms[place].name for place in sorted(found.harmful)),
+        held_up_by=None if found.held_up_by is None else arms[found.held_up_by].name,
+        progress=found.progress,
         error_estimate=sure.error_estimate,
         concluded=None if experiment.concluded_arm is None else arms[experiment.concluded_arm].name,
         floors=tuple(arm.name for arm in arms if arm.active and arm.min_share > 0),
@@ -129,7 +139,7 @@ def _facts(ledger: Ledger, ranking: _Ranking, sure: Certainty, drift: Sequence[A
     )
 
 
-def _standings(ledger: Ledger, ranking: _Ranking, sure: Certainty) -> list[Standing]:
+def _standings(ledger: Ledger, ranking: _Ranking, sure: Certainty, found: Verdict) -> list[Standing]:
     shares, draws = target_shares(ledger), [one.draws for one in ledger.statistics]
     total = sum(draws)
     return [
@@ -142,7 +152,9 @@ def _standings(ledger: Ledger, ranking: _Ranking, sure: Certainty) -> list[Stand
             mean=ranking.means[arm.position],
             variance=ranking.variances[arm.position],
             interval=sure.intervals[arm.position],
-            evidence=sure.evidence[arm.position],
+            evidence=1.0 if arm.position in found.out and arm.position != ranking.best else sure.evidence[arm.position],
+            harmful=arm.position in found.harmful,
+            lift=sure.lifts[arm.position],
             share=draws[arm.position] / total if total else 0.0,
             target_share=shares[arm.position],
         )
@@ -150,21 +162,21 @@ def _standings(ledger: Ledger, ranking: _Ranking, sure: Certainty) -> list[Stand
     ]
 
 
-def recommend(ledger: Ledger) -> Recommendation:
-    """The recommendation for a ledger as it stands."""
+def recommend(ledger: Ledger, kept: Sequence[Finding] = ()) -> Recommendation:
+    """The recommendation for a ledger as it stands, with the findings that hold."""
     experiment, arms, statistics = ledger.experiment, ledger.arms, ledger.statistics
     ranking = _ranking(ledger, [one.observed.count for one in statistics])
     sure = certainty_of(experiment, arms, statistics, ranking.best)
-    drift = _drifting(ledger)
-    facts = _facts(ledger, ranking, sure, drift)
+    found = verdict(experiment, arms, sure, ranking.best, kept)
+    drift = _drifting(ledger, found.contradicted)
+    facts = _facts(ledger, ranking, sure, found, drift)
     return Recommendation(
         progress=ledger.progress,
         best=None if ranking.best is None else arms[ranking.best],
         runner_up=None if ranking.runner_up is None else arms[ranking.runner_up],
         gap=ranking.gap,
         summary=summary(facts),
-        separated=sure.separated,
-        decided=sure.decided,
+        verdict=found,
         method=METHODS[experiment.reward.kind],
         assumes=assumptions(
             experiment.reward,
@@ -176,7 +188,8 @@ def recommend(ledger: Ledger) -> Recommendation:
         error_estimate=sure.error_estimate,
         drift=[arm.key for arm in drift],
         concluded_arm=None if experiment.concluded_arm is None else arms[experiment.concluded_arm],
-        standings=_standings(ledger, ranking, sure),
+        standings=_standings(ledger, ranking, sure, found),
+        unkept=new_findings(experiment, arms, sure, ranking.best, kept),
     )
 
 
@@ -184,11 +197,26 @@ async def current(reader: Reader, key: str) -> Recommendation:
     """The recommendation as of what is stored now."""
     async with reader.database.reading() as connection:
         progress, records = await stored_experiments.experiment_by_key(connection, key)
-    return recommend(Ledger(progress, records))
+        kept = await stored_experiments.findings_of(connection, progress.experiment.id)
+    return recommend(Ledger(progress, records), kept)
 
 
 async def current_of_few_arms(reader: Reader, key: str) -> Recommendation | None:
     """The same, or None if there are so many arms that it is better computed in a lane."""
     async with reader.database.reading() as connection:
         found = await stored_experiments.small_experiment_by_key(connection, key, FEW_ARMS)
-    return None if found is None else recommend(Ledger(*found))
+        kept = [] if found is None else await stored_experiments.findings_of(connection, found[0].experiment.id)
+    return None if found is None else recommend(Ledger(*found), kept)
+
+
+async def unkept_findings(context: Context, key: str) -> tuple[int, list[Finding]]:
+    """What is shown now and not kept yet, and at which version; of many arms, from a lane."""
+    found = await current_of_few_arms(context, key)
+    if found is None:
+        return await context.lanes.looks.run(_unkept_findings, key)
+    return found.progress.version, found.unkept
+
+
+async def _unkept_findings(reader: Reader, key: str) -> tuple[int, list[Finding]]:
+    found = await current(reader, key)
+    return found.progress.version, found.unkept

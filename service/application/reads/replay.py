@@ -29,11 +29,13 @@ from service.domain import (
     event_details,
     event_of_draw,
 )
+from service.domain.findings import Findings
 from service.engine.ledger import Ledger
 from service.storage.queries import stored_experiments, stored_history
 
 if TYPE_CHECKING:
     from service.domain import Batch, StepKind
+    from service.domain.findings import Finding
     from service.storage.database import Connection, Database
 
 Item = TypeVar("Item")
@@ -70,7 +72,7 @@ async def replay(database: Database, key: str, report: Report = lambda _done, _a
             await sequence.check(event)
             if event.sequence % _REPORT_EVERY == 0:
                 report(stored.version + event.sequence, total)
-        await sequence.finish()
+        await sequence.finish(await stored_experiments.findings_of(connection, stored.experiment.id))
         report(total, total)
         return stored.version
 
@@ -85,6 +87,7 @@ class _Sequence:
         self._batches: _Peekable[Batch] = _Peekable(stored_history.all_batches(connection, experiment_id))
         self._observations: _Peekable[ObservationRecord] = _Peekable(stored_history.all_observations(connection, experiment_id))
         self._in_run = 0
+        self._findings = Findings()
         self._changing: dict[str, tuple[ObservationRecord, ObservationRecord]] = {}
         """Observations that were corrected, between their arrival and their last change: as they are then, and as stored."""
 
@@ -104,6 +107,7 @@ class _Sequence:
             raise Difference(f"Event {event.sequence} ({event.kind}) cannot be repeated: {unreadable!r}.") from unreadable
         if event != again:
             _compare(f"Event {event.sequence} ({event.kind})", _plain(event), _plain(again))
+        self._findings.follow(event)
         for planned in ledger.forget_changes():
             _compare(f"Batch {planned.number}", _plain(self._batches.next), _plain(planned))
             await self._batches.advance()
@@ -141,7 +145,7 @@ class _Sequence:
             changed_arm = event_details.changed_arm(arm, details)
             ledger.change_arm(changed_arm, event_details.change_details(arm, changed_arm), event.at)
         elif family == "note":
-            ledger.note(event.kind, details, event.at)
+            ledger.note(event.kind, details, event.at, event.arm)
         else:
             raise Difference(f"Event {event.sequence} is of no known kind: {event.kind!r}.")
         if ledger.log.last_event is None:
@@ -182,11 +186,21 @@ class _Sequence:
         if not last:
             self._changing[known.id] = known, stored
 
-    async def finish(self) -> None:
+    def _check_findings(self, stored: list[Finding]) -> None:
+        """Those that hold by the history are those that are stored."""
+        held = self._findings.held
+        for finding in stored:
+            again = held.pop((finding.kind, finding.arm), None)
+            _compare(f"Finding {finding.kind} about arm {finding.arm}", _plain(finding), _plain(again))
+        for kind, arm in held:
+            raise Difference(f"Finding {kind} about arm {arm} is in the history only.")
+
+    async def finish(self, findings: list[Finding]) -> None:
         """The end of the history must be what is stored."""
         ledger = self._ledger
         if ledger is None:
             raise Difference("There is no history.")
+        self._check_findings(findings)
         for left, what in ((self._batches.next, "Batch"), (self._observations.next, "Observation")):
             if left is not None and left.sequence <= ledger.version:
                 raise Difference(f"{what} {_plain(left)} has no event in the history.")

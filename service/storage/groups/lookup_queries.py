@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from service.domain.lookups import DUE_AT_ONCE, LookupRequest, LookupResult
 from service.storage import settings_rows, traffic_rows
 from service.storage.groups.statements import query_by
-from service.storage.tables import assignments, observations, replies
+from service.storage.tables import AUDITED_ONLY, OBSERVED_ONLY, assignments, events, findings, observations, replies
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +44,25 @@ async def look_up(group: Reads, wanted: dict[int, LookupRequest], *, under_lock:
     for experiment_id, want in wanted.items():
         if want.due_by is not None:
             await ask(_DUE, [(experiment_id, want.due_by)], _keep_due)
+    await _look_up_findings(group, wanted, found)
     return found
+
+
+async def _look_up_findings(group: Reads, wanted: dict[int, LookupRequest], found: dict[int, LookupResult]) -> None:
+    """The findings that hold, and what may have ended some since."""
+    asked = [(e, want.findings_since) for e, want in wanted.items() if want.findings_since is not None]
+    if not asked:
+        return
+    for experiment_id, _ in asked:
+        found[experiment_id].findings = []
+    experiment_ids, since = zip(*asked, strict=True)
+    for query, columns, keep in (
+        (_FINDINGS, (experiment_ids,), _keep_finding),
+        (_AUDITED_SINCE, (experiment_ids, since), _keep_audited),
+        (_OBSERVED_SINCE, (experiment_ids, since), _keep_observed),
+    ):
+        for row in await group.rows(query, *columns):
+            keep(found[row["experiment_id"]], row)
 
 
 def _keep_assignment(found: LookupResult, row: Any) -> None:  # noqa: ANN401 - a row of either engine
@@ -75,6 +93,18 @@ def _keep_due(found: LookupResult, row: Any) -> None:  # noqa: ANN401 - likewise
     found.due.append(row["draw"])
 
 
+def _keep_finding(found: LookupResult, row: Any) -> None:  # noqa: ANN401 - likewise
+    found.findings = [*(found.findings or ()), settings_rows.finding_from(row)]
+
+
+def _keep_audited(found: LookupResult, row: Any) -> None:  # noqa: ANN401 - likewise
+    found.audited_since.append(traffic_rows.event_from(row))
+
+
+def _keep_observed(found: LookupResult, _: Any) -> None:  # noqa: ANN401 - likewise
+    found.observed_since = True
+
+
 BY_DRAW = query_by(
     assignments,
     ["bigint", "bigint"],
@@ -93,6 +123,15 @@ _DUE = query_by(
     ["bigint", "bigint"],
     "t.experiment_id = w.a AND t.due_at <= w.b",
     tail=f"ORDER BY t.due_at, t.draw LIMIT {DUE_AT_ONCE}",
+)
+_FINDINGS = query_by(findings, ["bigint"], "t.experiment_id = w.a")
+_AUDITED_SINCE = query_by(events, ["bigint", "bigint"], f"t.experiment_id = w.a AND t.sequence > w.b AND {AUDITED_ONLY}")
+_OBSERVED_SINCE = query_by(
+    events,
+    ["bigint", "bigint"],
+    "t.experiment_id = w.a AND t.sequence = (SELECT max(l.sequence) FROM events l "  # noqa: S608 - words of our own
+    f"WHERE l.experiment_id = w.a AND l.sequence > w.b AND l.{OBSERVED_ONLY})",
+    columns=("experiment_id",),
 )
 _OBSERVATIONS = query_by(observations, ["bigint", "text"], "t.experiment_id = w.a AND t.id = w.b")
 REPLIES = query_by(replies, ["bigint", "text", "text"], "t.experiment_id = w.a AND t.route = w.b AND t.key = w.c")

@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Any
 from service.storage import column_groups, settings_rows, traffic_rows
 from service.storage.groups.lookup_queries import BY_DRAW, REPLIES
 from service.storage.groups.statements import Write, insert_and_update, insert_into, query_by, update_of
-from service.storage.tables import arms, assignments, batches, events, experiments, observations, replies, snapshots, steps
+from service.storage.tables import (
+    arms,
+    assignments,
+    batches,
+    events,
+    experiments,
+    findings,
+    observations,
+    replies,
+    snapshots,
+    steps,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,6 +105,8 @@ def _add_the_rest(rows: defaultdict[Write, list[Row]], e: int, one: Changes) -> 
     rows[_REDEFINE] += [settings_rows.arm_definition_row(e, record.arm) for record in one.redefined]
     rows[_THIN_SNAPSHOTS] += [traffic_rows.progress_row(one.progress)] if one.thin else []
     rows[_SETTINGS] += [settings_rows.settings_row(one.progress.experiment)] if one.settings_changed else []
+    rows[_END_FINDINGS] += {row: None for disturbed in one.disturbances for row in settings_rows.disturbance_rows(e, disturbed)}
+    rows[_KEEP_FINDINGS] += [settings_rows.finding_row(e, finding) for finding in one.findings]
 
 
 def _add_counts(rows: defaultdict[Write, list[Row]], e: int, version: int, one: Changes) -> None:
@@ -195,6 +208,20 @@ _THIN_SNAPSHOTS = Write(
         ),
     ),
 )
+# What Disturbance.ends of service/domain/findings.py says; replay compares the two.
+_END_FINDINGS = Write(
+    findings,
+    (
+        (
+            "DELETE FROM findings WHERE (experiment_id, kind, arm) IN "
+            "(SELECT f.experiment_id, f.kind, f.arm FROM {rows} AS v CROSS JOIN findings AS f "
+            "WHERE f.experiment_id = v.experiment_id AND (v.kind = '' OR v.kind = f.kind) "
+            "AND (v.arm < 0 OR f.worse IS NULL OR v.arm = f.better OR v.arm = f.worse)) AND {allowed}"
+        ),
+    ),
+)
+# The first finding of a kind about an arm stays.
+_KEEP_FINDINGS = Write(findings, tuple(f"{statement} ON CONFLICT DO NOTHING" for statement in insert_into(findings).statements))
 # A step is an event and changes its assignment.
 _STEP = insert_and_update(
     steps,
@@ -227,9 +254,10 @@ _FIRST = (
     _INSERT_REPLIES,
     _INSERT_SNAPSHOTS,
     _INSERT_ARMS,
+    _END_FINDINGS,
     _COUNT,
     _COUNT_DRAWS,
     _COUNT_IMPUTED,
     _PROGRESS,
 )
-_SECOND = (_RESTATE, _CHANGE_OBSERVATIONS, _REDEFINE, _THIN_SNAPSHOTS, _SETTINGS)
+_SECOND = (_RESTATE, _CHANGE_OBSERVATIONS, _REDEFINE, _THIN_SNAPSHOTS, _SETTINGS, _KEEP_FINDINGS)

@@ -1,4 +1,4 @@
-"""Experiments with their arms, all draws counted: one, a page of them, and those that conclude by themselves."""
+"""Experiments with their arms, all draws counted: one, a page of them, what was found of one, and those with news."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from service.domain import Arm
 from service.errors import ExperimentNotFound
 from service.storage import settings_rows, traffic_rows
 from service.storage.queries.experiment_list import ordered
-from service.storage.tables import arms, experiments
+from service.storage.tables import arms, experiments, findings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from service.domain import ArmRecord, Progress
+    from service.domain.findings import Finding
     from service.storage.queries.experiment_list import ExperimentFilter
 
 
@@ -104,10 +105,18 @@ def _counted(progress: Progress, members: Iterable[RowMapping]) -> tuple[Progres
     return replace(progress, uncounted=()), progress.counted(map(traffic_rows.arm_from, members))
 
 
-async def experiments_to_conclude(connection: AsyncConnection) -> dict[str, int]:
-    """Key and version of the experiments that conclude by themselves once they are sure."""
-    wanted = select(experiments.c.key, experiments.c.version).where(
-        experiments.c.conclude_when.is_not(None), experiments.c.status.in_(("running", "paused"))
+async def findings_of(connection: AsyncConnection, experiment_id: int) -> list[Finding]:
+    """The findings that hold."""
+    wanted = select(findings).where(findings.c.experiment_id == experiment_id).order_by(findings.c.sequence)
+    return [settings_rows.finding_from(row) for row in (await connection.execute(wanted)).mappings()]
+
+
+async def experiments_with_news(connection: AsyncConnection, since: int) -> dict[str, tuple[int, bool]]:
+    """Of the experiments under way to which something happened since this time: the version, and do they conclude by themselves.
+
+    By their own times, which the workers' clocks gave.
+    """
+    wanted = select(experiments.c.key, experiments.c.version, experiments.c.conclude_when).where(
+        experiments.c.status.in_(("running", "paused")), experiments.c.as_of > since
     )
-    found = await connection.execute(wanted)
-    return {row.key: row.version for row in found}
+    return {key: (version, rule is not None) for key, version, rule in await connection.execute(wanted)}

@@ -104,6 +104,7 @@ class _ExperimentSettingsOut(Answer):
     tags: Tags
     owner: Owner | None
     worthwhile: float | None
+    control: Key | None
     concluded_arm: Key | None
     created_at: datetime
     version: int
@@ -217,6 +218,26 @@ class ObservationPage(Answer):
     next_page_token: str | None
 
 
+class LiftOut(Answer):
+    """An arm against the control, anytime-valid at the experiment's confidence."""
+
+    difference: float = Field(description="The arm's mean less the control's.")
+    difference_interval: tuple[float, float] | None
+    ratio: float | None
+    ratio_interval: tuple[float, float] | None
+
+
+class VerdictOut(Answer):
+    """May it stop?"""
+
+    state: Literal["collecting", "leading", "decided", "concluded"]
+    reason: Literal["separated", "nothing_worthwhile", "beats_control"] | None
+    arm: Key | None = Field(description="The arm to take once it is decided, or that is served once it is concluded.")
+    progress: float = Field(description="The evidence of the pair that holds separation up, as a part of what it takes.")
+    held_up_by: Key | None = Field(description="The rival of that pair.")
+    since: datetime | None
+
+
 class StandingOut(Answer):
     """How one arm does."""
 
@@ -231,6 +252,8 @@ class StandingOut(Answer):
     variance: float | None
     interval: tuple[float, float] | None
     evidence: float | None
+    harmful: bool
+    lift: LiftOut | None
     share: float
     target_share: float
 
@@ -248,7 +271,9 @@ class RecommendationOut(Answer):
     runner_up: Key | None
     gap: float | None
     summary: str
+    verdict: VerdictOut
     separated: bool
+    separated_at: datetime | None
     decided: bool
     confidence: float
     method: str

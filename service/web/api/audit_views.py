@@ -21,6 +21,7 @@ _WORDS: dict[str, Callable[[Any, list[str]], Any]] = {
     "reward": lambda reward, _: reward_view(RewardSpec(**reward)),
     "created_at": lambda time, _: time_text(time),
     "concluded_arm": lambda position, keys: None if position is None else keys[position],
+    "control": lambda position, keys: None if position is None else keys[position],
 }
 
 
@@ -29,6 +30,8 @@ def event_view(event: Event, page: AuditPage) -> dict[str, Any]:
     details: dict[str, Any] = dict(event.details or {})
     for name in details.keys() & {"experiment", "arm", "before", "after"}:
         details[name] = _settings(details[name], page.arm_keys)
+    for name in details.keys() & {"better", "worse"}:
+        details[name] = None if details[name] is None else page.arm_keys[details[name]]
     if "arms" in details:
         details["arms"] = [_settings(arm, page.arm_keys) for arm in details["arms"]]
     for name, state in (("before", event.before), ("after", event.after)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from secrets import randbelow
 from typing import Annotated, Any
 
@@ -58,8 +59,8 @@ def _expiry(given: request_schemas.ExpiryIn | None) -> Expiry | None:
 def _conclude_when(given: request_schemas.ConcludeWhenIn | None) -> ConcludeWhen | None:
     if given is None:
         return None
-    decided = given.decided is not None
-    return ConcludeWhen(separated=not decided, min_observations=given.min_observations, decided=decided)
+    decided, beats_control = given.decided is not None, given.beats_control is not None
+    return ConcludeWhen(not decided and not beats_control, given.min_observations, decided, beats_control)
 
 
 def _arm(given: request_schemas.ArmIn, position: int) -> Arm:
@@ -128,6 +129,7 @@ async def create_experiment(
         owner=body.owner,
     )
     arms = [_arm(arm, position) for position, arm in enumerate(body.arms)]
+    experiment = replace(experiment, control=experiments.control_among(arms, body.control))
     answered = once(request, "experiments", key, 201, _render_experiment)
     rendered = await experiments.create(context, experiment, arms, answered)
     return rendered_response(rendered, {"Location": f"/v1/experiments/{body.key}"})

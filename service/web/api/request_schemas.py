@@ -142,17 +142,18 @@ class ExpiryIn(Request):
 
 
 class ConcludeWhenIn(Request):
-    """When the experiment concludes by itself: once it is `separated` (what is meant without either) or `decided`."""
+    """When the experiment concludes by itself: once it is `separated` (meant if none is said), `decided` or `beats_control`."""
 
     separated: Literal[True] | None = None
     decided: Literal[True] | None = None
+    beats_control: Literal[True] | None = None
     min_observations: Annotated[int, Field(ge=0, le=MOST_MIN_OBSERVATIONS)] = 0
 
     @model_validator(mode="after")
     def one_rule(self) -> ConcludeWhenIn:
-        """What is separated is decided too, so both would say no more than the first."""
-        if self.separated and self.decided:
-            raise ValueError("Say either `separated` or `decided`.")
+        """Two would leave open which of them is waited for."""
+        if sum(1 for rule in (self.separated, self.decided, self.beats_control) if rule) > 1:
+            raise ValueError("Say one of `separated`, `decided` and `beats_control`.")
         return self
 
 
@@ -192,6 +193,7 @@ class ExperimentIn(Request):
     tags: Tags = []
     owner: Owner | None = None
     worthwhile: Worthwhile | None = None
+    control: Key | None = None
     status: Literal["draft", "running"] = "running"
 
     @model_validator(mode="after")
@@ -220,6 +222,7 @@ class ExperimentPatch(Request):
     tags: Tags = []
     owner: Owner | None = None
     worthwhile: Worthwhile | None = None
+    control: Key | None = None
     sticky: bool = False
     policy: PolicyIn = PolicyIn()
     reward: RewardIn = RewardIn()

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from service.application.reads.course import Course, Point
     from service.application.reads.forecast import Outlook
     from service.application.reads.observation_list import Observation
-    from service.application.reads.recommendation import Recommendation
+    from service.application.reads.recommendation import Recommendation, Standing
     from service.domain import Arm, Assignment, ConcludeWhen, Json, PolicySpec, Progress, RewardSpec
+    from service.inference.verdict import Verdict
 
 _LISTED_OF_ARM = ("key", "name", "min_share", "status")
 _encoder = msgspec.json.Encoder()
@@ -82,7 +83,8 @@ def reward_view(reward: RewardSpec) -> dict[str, Any]:
 def _rule_view(rule: ConcludeWhen | None) -> dict[str, Any] | None:
     if rule is None:
         return None
-    return {"decided" if rule.decided else "separated": True, "min_observations": rule.min_observations}
+    waits_for = "beats_control" if rule.beats_control else "decided" if rule.decided else "separated"
+    return {waits_for: True, "min_observations": rule.min_observations}
 
 
 def experiment_view(described: Described) -> dict[str, Any]:
@@ -115,6 +117,7 @@ def _experiment_view(progress: Progress, arms: list[dict[str, Any]]) -> dict[str
         "tags": experiment.tags,
         "owner": experiment.owner,
         "worthwhile": experiment.worthwhile,
+        "control": None if experiment.control is None else arms[experiment.control]["key"],
         "concluded_arm": None if served is None else arms[served]["key"],
         "created_at": time_text(experiment.created_at),
         "version": progress.version,
@@ -199,7 +202,7 @@ def observation_view(experiment: str, observation: Observation) -> dict[str, Any
 
 def recommendation_view(recommendation: Recommendation) -> dict[str, Any]:
     """The recommendation."""
-    progress, standings = recommendation.progress, recommendation.standings
+    progress, standings, verdict = recommendation.progress, recommendation.standings, recommendation.verdict
     best, runner_up, concluded = recommendation.best, recommendation.runner_up, recommendation.concluded_arm
     return {
         "experiment": progress.experiment.key,
@@ -212,8 +215,10 @@ def recommendation_view(recommendation: Recommendation) -> dict[str, Any]:
         "runner_up": runner_up.key if runner_up else None,
         "gap": recommendation.gap,
         "summary": recommendation.summary,
-        "separated": recommendation.separated,
-        "decided": recommendation.decided,
+        "verdict": verdict_view(verdict, standings),
+        "separated": verdict.separated,
+        "separated_at": time_text(verdict.separated_at),
+        "decided": verdict.decided,
         "confidence": progress.experiment.confidence,
         "method": recommendation.method,
         "assumes": recommendation.assumes,
@@ -235,11 +240,25 @@ def recommendation_view(recommendation: Recommendation) -> dict[str, Any]:
                 "variance": one.variance,
                 "interval": one.interval,
                 "evidence": one.evidence,
+                "harmful": one.harmful,
+                "lift": None if one.lift is None else asdict(one.lift),
                 "share": one.share,
                 "target_share": one.target_share,
             }
             for one in standings
         ],
+    }
+
+
+def verdict_view(verdict: Verdict, standings: Sequence[Standing]) -> dict[str, Any]:
+    """May it stop?"""
+    return {
+        "state": verdict.state,
+        "reason": verdict.reason,
+        "arm": None if verdict.arm is None else standings[verdict.arm].arm.key,
+        "progress": verdict.progress,
+        "held_up_by": None if verdict.held_up_by is None else standings[verdict.held_up_by].arm.key,
+        "since": time_text(verdict.since),
     }
 
 

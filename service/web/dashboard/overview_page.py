@@ -42,7 +42,7 @@ async def _row(reader: Reader, key: str, version: int) -> dict[str, Any]:
             "leader": {"key": leader.key, "name": leader.name} if leader else None,
             "share": next((one.share for one in standing.standings if leader and one.arm.key == leader.key), None),
             "error_estimate": standing.error_estimate,
-            "separated": standing.separated,
+            "verdict": views.verdict_view(standing.verdict, standing.standings),
             "confidence": experiment.confidence,
             "draws": sum(one.draws for one in standing.standings),
             "observations": sum(one.observations for one in standing.standings),

@@ -1,0 +1,100 @@
+"""The once-a-second look of a worker: what is shown for the first time is kept, and whoever is to conclude by itself does.
+
+A look costs about as much as an ask, or far more with many arms, so an experiment is not looked at for every draw: when its
+history has grown by a hundredth, or a minute has passed. What a viewer was shown in between is kept, too, so that nobody sees a
+verdict come and go. Experiments that conclude by themselves are asked whenever they moved.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from service.application.commands.conclude import ConcludeIfSure
+from service.application.commands.keep_findings import KeepFindings
+from service.application.reads import recommendation
+from service.engine.clock import now_microseconds
+from service.errors import ExperimentNotFound, Overloaded
+from service.storage.queries import stored_experiments
+
+if TYPE_CHECKING:
+    from service.application.context import Context
+    from service.domain.findings import Finding
+
+# An experiment is looked at again when its version has grown by so much, or after so many seconds.
+_GROWTH = 0.01
+_SECONDS = 60.0
+# A round of looks ends after so long; the others get their turn in the next.
+_ROUND_SECONDS = 0.2
+# Clocks of other hosts may be so far behind.
+_SKEW_MICROSECONDS = 60_000_000
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class _Watched:
+    """An experiment under way, as the watch knows it."""
+
+    version: int
+    concludes: bool
+    looked_at: int = 0
+    """The version of the last look."""
+    looked: float = float("-inf")
+
+    def is_due(self) -> bool:
+        """Has it grown enough, or waited long enough?"""
+        grown = self.version - self.looked_at
+        return grown > 0 and (self.concludes or grown >= _GROWTH * self.looked_at or time.monotonic() - self.looked >= _SECONDS)
+
+
+class VerdictWatch:
+    """One per worker. Several workers may see the same; it is kept once, because the slower one finds it kept."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._since = 0
+        self._watched: dict[str, _Watched] = {}
+
+    async def run(self) -> None:
+        """One round."""
+        for key, (version, findings) in self._context.shown.take().items():
+            await self._keep(key, version, findings)
+        began = now_microseconds()
+        async with self._context.database.reading() as connection:
+            news = await stored_experiments.experiments_with_news(connection, self._since - _SKEW_MICROSECONDS)
+        self._since = began
+        for key, (version, concludes) in news.items():
+            watched = self._watched.setdefault(key, _Watched(version, concludes))
+            watched.version, watched.concludes = version, concludes
+        until = time.monotonic() + _ROUND_SECONDS
+        for key in [key for key, watched in self._watched.items() if watched.is_due()]:
+            await self._look(key)
+            if time.monotonic() > until:
+                break
+
+    async def _look(self, key: str) -> None:
+        watched = self._watched.pop(key)
+        try:
+            version, findings = await recommendation.unkept_findings(self._context, key)
+            await self._keep(key, version, findings)
+            if watched.concludes and await self._context.writer.submit(key, ConcludeIfSure()):
+                log.info("concluded by itself", experiment=key)
+                return
+        except ExperimentNotFound:
+            return
+        except Overloaded:
+            self._watched[key] = watched  # when there is room
+            return
+        watched.looked_at, watched.looked = version, time.monotonic()
+        watched.version = max(watched.version, version)
+        self._watched[key] = watched  # behind the others
+
+    async def _keep(self, key: str, version: int, findings: list[Finding]) -> None:
+        if not findings:
+            return
+        for kept in await self._context.writer.submit(key, KeepFindings(version, findings)):
+            log.info("shown for the first time", experiment=key, finding=kept.kind, better=kept.better, worse=kept.worse)
