@@ -14,8 +14,8 @@ is a supermartingale under every mean_high <= m <= mean_low. If "mean_high <= me
 least of E over all m in [0, 1] is never above it: reaching 1/a has probability at most a (Ville). What the two arms share is
 one effect, so the mixture pays for it once; a product of two mixtures, one an arm, pays twice.
 
-With a margin d the hypothesis is "mean_high + d <= mean_low": B is taken at m + d in place of m, and m runs over [0, 1 - d].
-As B rises in m, E is then never below what it is without a margin.
+With a margin d the hypothesis is "mean_high + d <= mean_low": B is taken at m + d in place of m, and m runs over [0, 1 - d], or
+over [-d, 1] where d is negative. As A falls in m and B rises, the least E never falls as d grows.
 
 The tilts are 2^-20, ..., 2^3, w halves every two octaves away from 2^-3. Where both arms have about as many rewards the best
 tilts are equal; where one has r times as many the other's is r times as large, hence the parts with a quarter and with none.
@@ -39,6 +39,7 @@ import numpy as np
 from scipy.special import rel_entr
 
 from service.inference.binary import successes
+from service.inference.lines import between_tangents
 from service.inference.samples import Floats, Ints, Samples
 
 _LOWEST, _HIGHEST, _CENTRE = -20, 3, -3
@@ -84,6 +85,10 @@ class _Pairs(NamedTuple):
         """What the high arm's share of successes and the low arm's share of failures would be."""
         return np.stack([means, 1.0 - self.margin - means])
 
+    def ends(self) -> tuple[float, float]:
+        """Between these the common mean lies."""
+        return max(0.0, -self.margin), min(1.0, 1.0 - self.margin)
+
 
 class _Curve(NamedTuple):
     """Log E at one candidate mean for each pair, with its first two derivatives."""
@@ -96,14 +101,14 @@ class _Curve(NamedTuple):
 def least_log_evidence(high: Samples, low: Samples, goals: Floats, margin: float = 0.0) -> Floats:
     """For each pair the least log E over all common means, from below, or a bound that attains the goal.
 
-    Both arms have rewards, and the mean of `high` with the margin is above that of `low`; the margin is below 1.
+    Both arms have rewards, and the mean of `high` with the margin is above that of `low`; the margin is between -1 and 1.
     """
     pairs = _pairs(high, low, margin)
-    least = _least_alone(pairs, np.clip(0.5 * (high.means + low.means - margin), 0.0, 1.0 - margin))
+    least = _least_alone(pairs, np.clip(0.5 * (high.means + low.means - margin), *pairs.ends()))
     rows = np.flatnonzero(least < goals)
     if len(rows):
         pooled = (high.counts * high.means + low.counts * (low.means - margin)) / (high.counts + low.counts)
-        start = np.clip(pooled, 0.0, 1.0 - margin)
+        start = np.clip(pooled, *pairs.ends())
         least[rows] = np.maximum(least[rows], _least(pairs.pick(rows), start[rows], goals[rows]))
     return least
 
@@ -126,15 +131,29 @@ def _pairs(high: Samples, low: Samples, margin: float) -> _Pairs:
     if margin:
         # The common mean in the middle stands a margin higher for the low arm: so much further is its effect.
         above, below = (wins + 0.5) / (counts + 1.0)
-        room = 1.0 - margin
-        middle = np.clip(
-            0.5 * (above + room - below), np.minimum(0.5 * above, 0.5 * room), np.maximum(room - 0.5 * below, 0.5 * room)
-        )
-        effect += np.log((middle + margin) / middle * (1.0 - middle) / (room - middle))
-    octave = np.floor(np.log2(np.maximum(effect, TILTS[0]))).astype(np.int64) - _LOWEST
-    first = np.clip(octave - _WINDOW // 2, 0, len(TILTS) - _WINDOW)
-    places = first + _PLACES
-    return _Pairs(counts, wins, _LATTICE[places], _GROWTH[places], WEIGHTS[places[:_WINDOW]], margin)
+        middle = _middle(above, 1.0 - below, margin)
+        effect += np.log((middle + margin) / middle * (1.0 - middle) / (1.0 - margin - middle))
+    return _Pairs(counts, wins, *window(effect), margin)
+
+
+def _middle(high: Floats, low: Floats, margin: float) -> Floats:
+    """Halfway between the two shares of successes, but no nearer to an end than half of what the share there is away from it."""
+    half = 0.5 * (1.0 - abs(margin))
+    if margin > 0.0:
+        first, last = np.minimum(0.5 * high, half), np.maximum(0.5 + 0.5 * low - margin, half)
+    else:
+        first, last = np.minimum(0.5 * low, half) - margin, np.maximum(0.5 + 0.5 * high, half - margin)
+    return np.clip(0.5 * (high + low - margin), first, last)
+
+
+def window(effects: Floats) -> tuple[Floats, Floats, Floats]:
+    """The tilts that matter where the two arms are so far from a common mean, on the logit scale: all the others are left out.
+
+    Each with its e^x - 1, two more below them than there are weights: the quarters of the lowest.
+    """
+    octave = np.floor(np.log2(np.maximum(effects, TILTS[0]))).astype(np.int64) - _LOWEST
+    places = np.clip(octave - _WINDOW // 2, 0, len(TILTS) - _WINDOW) + _PLACES
+    return _LATTICE[places], _GROWTH[places], WEIGHTS[places[:_WINDOW]]
 
 
 def _least_alone(pairs: _Pairs, middle: Floats) -> Floats:
@@ -189,7 +208,7 @@ def _least(pairs: _Pairs, start: Floats, goals: Floats) -> Floats:
     least = np.full(len(goals), -np.inf)
     rows, at = np.arange(len(goals)), start
     # The ends of the bracket, and at each the value and the slope of log E once it was looked at.
-    left, right = np.zeros(len(rows)), np.full(len(rows), 1.0 - pairs.margin)
+    left, right = (np.full(len(rows), end) for end in pairs.ends())
     left_value, left_slope = np.full(len(rows), -np.inf), np.zeros(len(rows))
     right_value, right_slope = left_value, left_slope
     for _ in range(_STEPS):
@@ -198,7 +217,7 @@ def _least(pairs: _Pairs, start: Floats, goals: Floats) -> Floats:
         left, right = np.where(falls, at, left), np.where(falls, right, at)
         left_value, right_value = np.where(falls, here.value, left_value), np.where(falls, right_value, here.value)
         left_slope, right_slope = np.where(falls, here.slope, left_slope), np.where(falls, right_slope, here.slope)
-        bound = _between_tangents(left_value, left_slope, right_value, right_slope, right - left)
+        bound = between_tangents(left_value, left_slope, right_value, right_slope, right - left)
         least[rows] = np.maximum(least[rows], bound)
         with np.errstate(divide="ignore", invalid="ignore"):
             newton = at - here.slope / here.bend
@@ -214,15 +233,3 @@ def _least(pairs: _Pairs, start: Floats, goals: Floats) -> Floats:
             left, left_value, left_slope = left[kept], left_value[kept], left_slope[kept]
             right, right_value, right_slope = right[kept], right_value[kept], right_slope[kept]
     return least
-
-
-def _between_tangents(left_value: Floats, left_slope: Floats, right_value: Floats, right_slope: Floats, width: Floats) -> Floats:
-    """The least that a convex function can be between two points: where its tangents there cross.
-
-    At an end that was not looked at the value is minus infinity: then the other tangent is followed to that end.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        way = (right_value - left_value - right_slope * width) / (left_slope - right_slope)
-    way = np.fmin(np.fmax(way, 0.0), width)
-    way = np.where(np.isneginf(left_value), 0.0, np.where(np.isneginf(right_value), width, way))
-    return np.maximum(left_value + left_slope * way, right_value - right_slope * (width - way))

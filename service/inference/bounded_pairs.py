@@ -41,10 +41,10 @@ def least_log_evidence(high: Samples, low: Samples, middle: Floats, goals: Float
     """For each pair the goal or more where log E attains it at every common mean, else the least log E seen.
 
     Samples on the unit scale, both with rewards, the mean of `high` with the margin above that of `low`; `middle` is about
-    where E is least. The margin is below 1; with it B is taken at m + margin in place of m.
+    where E is least. The margin is between -1 and 1; with it B is taken at m + margin in place of m.
     """
     pairs = _pairs(high, bounded.mirrored(low), margin)
-    left, right = np.clip(np.stack([1.0 - margin - pairs.low.means, high.means]), 0.0, 1.0 - margin)
+    left, right = np.clip(np.stack([1.0 - margin - pairs.low.means, high.means]), *pairs.ends())
     # Up to any point between the means the bets on the high arm alone are worth at least what they are there, and beyond it
     # those on the low arm: that settles most of the rivals that are far behind.
     halfway = 0.5 * (left + right)
@@ -74,6 +74,10 @@ class _Pairs(NamedTuple):
         at = index if isinstance(index, tuple) else (index,)
         return _Pairs(high, low, self.bets[:, *at], self.log_weights[:, *at], self.margin)
 
+    def ends(self) -> tuple[float, float]:
+        """Between these the common mean lies."""
+        return max(0.0, -self.margin), min(1.0, 1.0 - self.margin)
+
     def above(self, means: Floats) -> Floats:
         """Log A_k at m."""
         return bounded.log_bet_wealth(self.high, self.bets, means)
@@ -84,8 +88,7 @@ class _Pairs(NamedTuple):
 
 
 def _pairs(high: Samples, low: Samples, margin: float) -> _Pairs:
-    places = _first_bets(high, low, margin) + _PLACES
-    return _Pairs(high, low, _LATTICE[places], np.log(WEIGHTS[places[:_WINDOW]]), margin)
+    return _Pairs(high, low, *window(high, low, high.means + low.means - 1.0 + margin), margin)
 
 
 def _least(pairs: _Pairs, left: Floats, middle: Floats, right: Floats, goals: Floats) -> Floats:
@@ -101,23 +104,25 @@ def _least(pairs: _Pairs, left: Floats, middle: Floats, right: Floats, goals: Fl
         return _tied(above, below, pairs.log_weights[:, rows, None])
 
     # Where an end of the range of m is nearer than the mean, nothing lies beyond.
-    before = np.where(left > 0.0, _alone(pairs.above(left), pairs.log_weights), np.inf)
-    beyond = np.where(right < 1.0 - pairs.margin, _alone(pairs.below(right), pairs.log_weights), np.inf)
+    first, last = pairs.ends()
+    before = np.where(left > first, _alone(pairs.above(left), pairs.log_weights), np.inf)
+    beyond = np.where(right < last, _alone(pairs.below(right), pairs.log_weights), np.inf)
     tried = np.stack([0.5 * (left + middle), middle, 0.5 * (middle + right)], axis=1)
     least = least_over_means(falling, rising, joined, left=left, right=right, tried=tried, goals=goals)
     return np.minimum(least, np.minimum(before, beyond))
 
 
-def _first_bets(high: Samples, low: Samples, margin: float) -> Ints:
-    """The lowest place of the window: around the bet that is best where both arms bet alike.
+def window(high: Samples, low: Samples, gaps: Floats) -> tuple[Floats, Floats]:
+    """The bets that matter where the two means are together so far from a common one, and the log weights; others are left out.
 
-    That is gap / (the two variances together), but not far above what either arm can stake where the other has its mean.
+    Around the bet that is best where both arms bet alike, gap / (the two variances together), but not far above what either arm
+    can stake where the other has its mean. Two more bets below them than there are weights: the quarters of the lowest.
     """
-    gap = high.means + low.means - 1.0 + margin
     spread = high.squares / high.counts + low.squares / low.counts
-    best = np.maximum(gap, _LITTLE) / np.maximum(spread + 0.5 * gap * (high.means + low.means), _LITTLE)
+    best = np.maximum(gaps, _LITTLE) / np.maximum(spread + 0.5 * gaps * (high.means + low.means), _LITTLE)
     octave = np.rint(np.log2(best)).astype(np.int64) - _LOWEST
-    return np.clip(octave - _WINDOW // 2, 0, len(BETS) - _WINDOW)
+    places = np.clip(octave - _WINDOW // 2, 0, len(BETS) - _WINDOW) + _PLACES
+    return _LATTICE[places], np.log(WEIGHTS[places[:_WINDOW]])
 
 
 def _tied(above: Floats, below: Floats, log_weights: Floats) -> Floats:

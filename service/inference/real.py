@@ -29,6 +29,7 @@ from service.inference.samples import Floats, Samples
 PRIOR_REWARDS = 4.0
 # Standardised distances beyond this are cut, so that their squares stay finite.
 _FARTHEST = 1e100
+_LITTLE = 1e-300
 
 
 def _log_growth(counts: Floats) -> Floats:
@@ -45,6 +46,15 @@ def log_evidence(samples: Samples, candidates: Floats) -> Floats:
     shrunk = deviation * np.exp(-_log_growth(counts))
     log_ratio = counts * (np.log1p(deviation) - np.log1p(shrunk)) - _log_growth(counts)
     return np.where(spread, 0.5 * log_ratio, -np.inf)
+
+
+def largest_bend(samples: Samples) -> Floats:
+    """What the second derivative of log T_n in m is nowhere above.
+
+    With y = n D^2 / Q that of (n/2) log(1 + y) is (n^2 / Q) (1 - y)/(1 + y)^2, between -1/8 and 1 times n^2 / Q.
+    """
+    counts, _, squares = samples
+    return counts * counts / np.maximum(squares, _LITTLE) * (1.0 + 0.125 * np.exp(-_log_growth(counts)))
 
 
 def bounds(samples: Samples, levels: Floats) -> tuple[Floats, Floats]:

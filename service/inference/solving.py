@@ -12,21 +12,24 @@ from service.inference.samples import Floats, Ints
 # Log evidence of the arms `rows` at the given distances from their means.
 EvidenceAt: TypeAlias = Callable[[Ints, Floats], Floats]
 
-# Relative excess of width accepted over the exact bound; always towards the wider interval.
+# Relative excess of width accepted over the exact bound, unless another is; always towards the wider interval.
 _SLACK = 1e-6
 _STEPS = 60
 # Infinite evidence (a candidate that the data rule out) is cut here so that secants stay finite.
 _MORE_THAN_ENOUGH = 1e12
 
 
-def reach(log_evidence: EvidenceAt, goals: Floats, baselines: Floats, start: Floats, limits: Floats) -> Floats:
+def reach(
+    log_evidence: EvidenceAt, goals: Floats, baselines: Floats, start: Floats, limits: Floats, *, tolerance: float = _SLACK
+) -> Floats:
     """The distance at which the log evidence, which rises with distance from `baselines` or less at 0, attains the goal.
 
     A distance is returned only if the evidence there was seen to be at least the goal, so every point beyond it is rightly
-    excluded; otherwise the limit is. Log evidence grows about with the square of the distance, so secant steps on its square
-    root, kept inside a bracket, need four or five evaluations for nearly all arms; the few others go on alone.
+    excluded; otherwise the limit is. It may be too large by twice the tolerance, a part of it. Log evidence grows about with the
+    square of the distance, so secant steps on its square root, kept inside a bracket, need four or five evaluations for nearly
+    all arms; the few others go on alone.
     """
-    goal = np.sqrt(goals - baselines) * (1.0 + _SLACK)
+    goal = np.sqrt(goals - baselines) / (1.0 - tolerance)
 
     def surplus(rows: Ints, distances: Floats) -> Floats:
         gained = log_evidence(rows, distances) - baselines[rows]
@@ -39,11 +42,11 @@ def reach(log_evidence: EvidenceAt, goals: Floats, baselines: Floats, start: Flo
     at = np.minimum(start, limits)
     for _ in range(_STEPS):
         at_here = surplus(rows, at)
-        slack = goal[rows] * _SLACK
+        slack = goal[rows] * tolerance
         enough = at_here >= -slack
         far, near = np.where(enough, at, far), np.where(enough, near, at)
         reached[rows] = far
-        unfinished = (np.abs(at_here) > slack) & (far - near > _SLACK * far)
+        unfinished = (np.abs(at_here) > slack) & (far - near > tolerance * far)
         change = at_here - at_before
         secant = at - at_here * (at - before) / np.where(change == 0.0, 1.0, change)
         # Beyond the far end: the limit is tried once (not enough there: nothing can be said), then the bracket is halved.

@@ -1,0 +1,86 @@
+"""The least log evidence along a line in the plane of two arms' means, from below, out of its values at a few points.
+
+Each reward kind has its own reason why nothing lower hides between the points. The points are on the last axis, in order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from service.inference.samples import Floats
+
+# Log terms that are absent: as good as minus infinity, but their differences are numbers.
+_ABSENT = -2000.0
+
+
+def least_of_convex(points: Floats, values: Floats, first: Floats, last: Floats) -> Floats:
+    """A convex function on [first, last], from four points or more: it lies above its chords where these are extended."""
+    steps = np.diff(points)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        chords = np.where(steps > 0.0, np.diff(values) / steps, 0.0)
+    left, right = values[:, :-1], values[:, 1:]
+    inner = between_tangents(left[:, 1:-1], chords[:, :-2], right[:, 1:-1], chords[:, 2:], steps[:, 1:-1])
+    # At the outermost steps, and beyond them, only one chord can be extended.
+    bounds = [
+        values[:, 0] - np.maximum(chords[:, 0], 0.0) * (points[:, 0] - first),
+        values[:, 1] - np.maximum(chords[:, 1], 0.0) * steps[:, 0],
+        values.min(axis=1),
+        inner.min(axis=1),
+        values[:, -2] + np.minimum(chords[:, -2], 0.0) * steps[:, -1],
+        values[:, -1] + np.minimum(chords[:, -1], 0.0) * (last - points[:, -1]),
+    ]
+    least: Floats = np.minimum.reduce(bounds)
+    return least
+
+
+def least_of_concave_terms(terms: Floats) -> tuple[Floats, Floats]:
+    """The log of a sum whose logarithmic terms (the first axis) are concave, between the outermost points; and its values there.
+
+    Between two points every term lies above its chord, so the sum lies above the one with the chords as its terms: its log is
+    convex, and lies above its tangents at the two points.
+    """
+    left, right = terms[..., :-1], terms[..., 1:]
+    gone = np.isneginf(left) | np.isneginf(right)
+    if gone.any():
+        left, right = np.where(gone, _ABSENT, left), np.where(gone, _ABSENT, right)
+    change = right - left
+    value, slope = zip(*(_tangent(each, change) for each in (left, right)), strict=True)
+    crossing = between_tangents(value[0], slope[0], value[1], slope[1], np.ones_like(value[0]))
+    least: Floats = np.minimum.reduce([crossing, *value]).min(axis=-1)
+    return least, np.column_stack([value[0], value[1][:, -1]])
+
+
+def _tangent(terms: Floats, change: Floats) -> tuple[Floats, Floats]:
+    """Log of the sum of the terms, and its slope where each of them changes so much."""
+    largest = terms.max(axis=0)
+    parts = np.exp(terms - largest)
+    total = parts.sum(axis=0)
+    return largest + np.log(total), np.einsum("i...,i...->...", parts, change) / total
+
+
+def least_of_limited_bend(points: Floats, falling: Floats, rising: Floats, bends: Floats) -> Floats:
+    """The sum of two functions whose second derivative is nowhere above `bends`, between the outermost points.
+
+    Between two points it lies above the parabola of that bend through its values there, and above the sum of what falls, at the
+    second, and what rises, at the first.
+    """
+    values, steps = falling + rising, np.diff(points)
+    left, rise, bend = values[:, :-1], np.diff(values), bends[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lowest = np.clip(np.nan_to_num(0.5 * steps - rise / (bend * steps)), 0.0, steps)
+        chord = np.where(steps > 0.0, rise / steps, 0.0)
+    parabola = left + lowest * (chord - 0.5 * bend * (steps - lowest))
+    least: Floats = np.maximum(parabola, falling[:, 1:] + rising[:, :-1]).min(axis=1)
+    return least
+
+
+def between_tangents(left_value: Floats, left_slope: Floats, right_value: Floats, right_slope: Floats, width: Floats) -> Floats:
+    """The least that a convex function can be between two points: where its tangents there cross.
+
+    At an end that was not looked at the value is minus infinity: then the other tangent is followed to that end.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        way = (right_value - left_value - right_slope * width) / (left_slope - right_slope)
+    way = np.fmin(np.fmax(way, 0.0), width)
+    way = np.where(np.isneginf(left_value), 0.0, np.where(np.isneginf(right_value), width, way))
+    return np.maximum(left_value + left_slope * way, right_value - right_slope * (width - way))
