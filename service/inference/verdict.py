@@ -74,7 +74,8 @@ def verdict(
     out = active & (found.keys() | behind)
     separated = len(active) > 1 and len(out) == len(active) - 1
     separated_at = max(found[place].at for place in out) if separated and out <= found.keys() else None
-    taken = _taken(experiment, sure, leader, [finding for finding in kept if finding.better in active])
+    contradicted = _contradicted(found, behind, leader)
+    taken = None if contradicted else _taken(experiment, sure, leader, [finding for finding in kept if finding.better in active])
     if separated:
         taken = ("separated", next(iter(active - out)), separated_at)
     reason, arm, since = taken or (None, None, None)
@@ -89,10 +90,10 @@ def verdict(
         since=since,
         separated=separated,
         separated_at=separated_at,
-        decided=separated or (reason == "nothing_worthwhile") or sure.decided,
+        decided=reason in ("separated", "nothing_worthwhile"),
         out=out,
         harmful=active & ({one.arm for one in kept if one.kind == "harmful"} | set(_harmful_now(experiment, sure))),
-        contradicted=_contradicted(found, behind, leader),
+        contradicted=contradicted,
     )
 
 
@@ -112,7 +113,9 @@ def _taken(experiment: Experiment, sure: Certainty, leader: int | None, kept: Se
     for one in kept:
         if one.kind == "nothing_worthwhile":
             return "nothing_worthwhile", one.better, one.at
-    return ("nothing_worthwhile", leader, None) if sure.decided and leader is not None else None
+    if leader is not None and sure.decided and not sure.separated:
+        return "nothing_worthwhile", leader, None
+    return None
 
 
 def _least(sure: Certainty, contenders: frozenset[int]) -> tuple[float, int | None]:

@@ -36,6 +36,7 @@ def test_defaults(wire: JsonClient, key: str) -> None:
         "tags": [],
         "owner": None,
         "worthwhile": None,
+        "control": None,
         "concluded_arm": None,
         "version": 1,
     }

@@ -69,7 +69,7 @@ def test_an_experiment_goes_from_collecting_over_leading_to_decided(wire: JsonCl
     create(wire, key)
     found = look(wire, key)["verdict"]
     assert found == {"state": "collecting", "reason": None, "arm": None, "progress": 0.0, "held_up_by": None, "since": None}
-    tell(wire, key, {"a0": 0.5, "a1": 0.3}, 40)
+    tell(wire, key, {"a0": 0.6, "a1": 0.3}, 80)
     found = look(wire, key)
     assert (found["verdict"]["state"], found["verdict"]["held_up_by"], found["separated"]) == ("leading", "a1", False)
     assert 0 < found["verdict"]["progress"] < 1
@@ -94,7 +94,7 @@ def test_a_verdict_is_kept_and_ends_with_what_it_rests_on(wire: JsonClient, key:
     found = look(wire, key)
     assert (found["verdict"]["state"], found["verdict"]["arm"], found["verdict"]["since"]) == ("decided", "a0", first["since"])
     assert found["separated"]
-    corrected = wire.send("PUT", f"/v1/experiments/{key}/assignments/{known[0]}/reward", {"reward": 0})
+    corrected = wire.send("PUT", f"/v1/experiments/{key}/assignments/{known[0]}/reward", {"reward": 1})
     assert corrected.status == 200
     found = look(wire, key)
     assert (found["verdict"]["state"], found["separated"], found["separated_at"]) == ("leading", False, None)

@@ -49,7 +49,7 @@ def test_without_rewards_it_is_collecting() -> None:
 
 def test_a_leader_has_progress_and_a_rival_that_holds_it_up() -> None:
     """The least evidence, and whose."""
-    found, findings = judged(_EXPERIMENT, arms(3), statistics((50, 100), (40, 100), (5, 100)))
+    found, findings = judged(_EXPERIMENT, arms(3), statistics((60, 100), (40, 100), (5, 100)))
     assert (found.state, found.held_up_by, found.arm) == ("leading", 1, None)
     assert 0.0 < found.progress < 1.0
     assert [(one.kind, one.better, one.worse) for one in findings] == [("separated", 0, 2)]
@@ -144,7 +144,7 @@ def test_a_concluded_experiment_says_what_is_served() -> None:
 def test_over_many_experiments_the_verdict_stays_and_is_seldom_wrong(difference: float) -> None:
     """Looks after every 25 rewards, findings kept as the service keeps them: no verdict is taken back, few are wrong."""
     rng = np.random.default_rng(17)
-    there, runs, wrong = arms(3), 200, 0
+    there, runs, wrong = arms(3), 40, 0
     means = np.array([0.4 + difference, 0.4, 0.4])
     for _ in range(runs):
         successes, count = np.zeros(3, int), 0

@@ -22,7 +22,7 @@ from service.inference.verdict import Verdict, new_findings, verdict
 from service.storage.queries import stored_experiments
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from service.application.context import Context
     from service.application.live.reader import Reader
@@ -162,7 +162,7 @@ def _standings(ledger: Ledger, ranking: _Ranking, sure: Certainty, found: Verdic
     ]
 
 
-def recommend(ledger: Ledger, kept: Sequence[Finding] = ()) -> Recommendation:
+def recommend(ledger: Ledger, kept: Collection[Finding] = ()) -> Recommendation:
     """The recommendation for a ledger as it stands, with the findings that hold."""
     experiment, arms, statistics = ledger.experiment, ledger.arms, ledger.statistics
     ranking = _ranking(ledger, [one.observed.count for one in statistics])
@@ -198,15 +198,17 @@ async def current(reader: Reader, key: str) -> Recommendation:
     async with reader.database.reading() as connection:
         progress, records = await stored_experiments.experiment_by_key(connection, key)
         kept = await stored_experiments.findings_of(connection, progress.experiment.id)
-    return recommend(Ledger(progress, records), kept)
+    return recommend(Ledger(progress, records), kept.values())
 
 
 async def current_of_few_arms(reader: Reader, key: str) -> Recommendation | None:
     """The same, or None if there are so many arms that it is better computed in a lane."""
     async with reader.database.reading() as connection:
         found = await stored_experiments.small_experiment_by_key(connection, key, FEW_ARMS)
-        kept = [] if found is None else await stored_experiments.findings_of(connection, found[0].experiment.id)
-    return None if found is None else recommend(Ledger(*found), kept)
+        if found is None:
+            return None
+        kept = await stored_experiments.findings_of(connection, found[0].experiment.id)
+    return recommend(Ledger(*found), kept.values())
 
 
 async def unkept_findings(context: Context, key: str) -> tuple[int, list[Finding]]:

@@ -35,7 +35,7 @@ from service.storage.queries import stored_experiments, stored_history
 
 if TYPE_CHECKING:
     from service.domain import Batch, StepKind
-    from service.domain.findings import Finding
+    from service.domain.findings import Finding, FindingKind
     from service.storage.database import Connection, Database
 
 Item = TypeVar("Item")
@@ -186,16 +186,14 @@ class _Sequence:
         if not last:
             self._changing[known.id] = known, stored
 
-    def _check_findings(self, stored: list[Finding]) -> None:
+    def _check_findings(self, stored: dict[tuple[FindingKind, int], Finding]) -> None:
         """Those that hold by the history are those that are stored."""
         held = self._findings.held
-        for finding in stored:
-            again = held.pop((finding.kind, finding.arm), None)
-            _compare(f"Finding {finding.kind} about arm {finding.arm}", _plain(finding), _plain(again))
-        for kind, arm in held:
-            raise Difference(f"Finding {kind} about arm {arm} is in the history only.")
+        for kind, arm in held.keys() | stored.keys():
+            name = (kind, arm)
+            _compare(f"Finding {kind} about arm {arm}", _plain(stored.get(name)), _plain(held.get(name)))
 
-    async def finish(self, findings: list[Finding]) -> None:
+    async def finish(self, findings: dict[tuple[FindingKind, int], Finding]) -> None:
         """The end of the history must be what is stored."""
         ledger = self._ledger
         if ledger is None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from service.domain import ArmRecord, Progress
-    from service.domain.findings import Finding
+    from service.domain.findings import Finding, FindingKind
     from service.storage.queries.experiment_list import ExperimentFilter
 
 
@@ -105,10 +105,11 @@ def _counted(progress: Progress, members: Iterable[RowMapping]) -> tuple[Progres
     return replace(progress, uncounted=()), progress.counted(map(traffic_rows.arm_from, members))
 
 
-async def findings_of(connection: AsyncConnection, experiment_id: int) -> list[Finding]:
-    """The findings that hold."""
+async def findings_of(connection: AsyncConnection, experiment_id: int) -> dict[tuple[FindingKind, int], Finding]:
+    """The findings that hold, by their kind and the arm that they are about, oldest first."""
     wanted = select(findings).where(findings.c.experiment_id == experiment_id).order_by(findings.c.sequence)
-    return [settings_rows.finding_from(row) for row in (await connection.execute(wanted)).mappings()]
+    found = (await connection.execute(wanted)).mappings()
+    return {(row["kind"], row["arm"]): settings_rows.finding_from(row) for row in found}
 
 
 async def experiments_with_news(connection: AsyncConnection, since: int) -> dict[str, tuple[int, bool]]:

@@ -12,7 +12,7 @@ from service.application.reads import audit_log
 from service.domain import Event
 from service.domain.limits import MOST_POINTS
 from service.web import etags
-from service.web.api import answer_schemas, audit_views, views
+from service.web.api import answer_schemas, audit_views, recommendation_schemas, views
 from service.web.api.body import StrictRoute
 from service.web.api.listings import Listing
 from service.web.api.parameters import ContextOf, ExperimentKey, PageSize, PageToken, Window, json_response
@@ -25,7 +25,7 @@ router = APIRouter(prefix="/v1/experiments/{key}", tags=["recommendation"], rout
 
 @router.get(
     "/recommendation",
-    response_model=answer_schemas.RecommendationOut,
+    response_model=recommendation_schemas.RecommendationOut,
     responses=documented(404, 503) | {304: {"description": "Nothing changed since the ETag."}},
 )
 async def get_recommendation(
@@ -39,14 +39,14 @@ async def get_recommendation(
     return etags.versioned(await rendered_recommendation.recommendation(context, key, version), None)
 
 
-@router.get("/forecast", response_model=answer_schemas.ForecastOut, responses=documented(404, 409, 503))
+@router.get("/forecast", response_model=recommendation_schemas.ForecastOut, responses=documented(404, 409, 503))
 async def get_forecast(context: ContextOf, key: ExperimentKey) -> Response:
     """When the verdict will be there: further draws until the experiment is decided, by simulation, for up to 100 active arms."""
     version = await context.versions.current(key)
     return json_response(views.forecast_view(await cached_reads.forecast(context, key, version)))
 
 
-@router.get("/history", response_model=answer_schemas.CourseOut, responses=documented(404, 422, 503))
+@router.get("/history", response_model=recommendation_schemas.CourseOut, responses=documented(404, 422, 503))
 async def get_history(
     context: ContextOf, key: ExperimentKey, points: Annotated[int, Query(ge=2, le=MOST_POINTS)] = 200
 ) -> Response:

@@ -19,11 +19,13 @@ from service.application.commands.arms import AddArm, ChangeArm
 from service.application.commands.ask import Ask, AskMany
 from service.application.commands.experiments import Patch
 from service.application.commands.expire import Sweep
+from service.application.commands.keep_findings import KeepFindings
 from service.application.commands.lifecycle import LifecycleMove
 from service.application.commands.observations import ChangeObservation
 from service.application.commands.tell import ObservationItem, Observe, Tell
 from service.application.reads.replay import Difference, replay
 from service.domain import Arm, Expiry, PolicyKind, PolicySpec, RewardSpec
+from service.domain.findings import Finding
 from testing.databases import NewDatabase
 from testing.history import write_history
 from testing.workers import Workers
@@ -113,6 +115,11 @@ def experiment(new_database: NewDatabase) -> Iterator[Experiment]:
     workers.submit(_KEY, Sweep(workers.now))
     last = ask(9, 0)
     workers.submit(_KEY, Tell(last[0], "reward", 3.0))
+    version = workers.look(_KEY).progress.version
+    seen = [Finding("separated", 0, 1, 5.0, 0.01), Finding("separated", 0, 2, 5.0, 0.01), Finding("harmful", 3, 2, 4.5, 0.02)]
+    assert len(workers.submit(_KEY, KeepFindings(version, seen))) == 3
+    assert workers.submit(_KEY, KeepFindings(version, seen), 1) == []
+    workers.submit(_KEY, ChangeObservation("import-1", reward=0.5))  # of arm b: what concerns it ends
     [(number,)] = Experiment(workers, 0).rows(f"SELECT id FROM experiments WHERE key = '{_KEY}'")
     made = Experiment(workers, number)
     assert made.difference() == ""
@@ -230,8 +237,10 @@ _PROJECTIONS = [
     ),
     *(("batches", column) for column in ("sequence", "positions", "counts")),
     *(("observations", column) for column in ("arm", "reward", "sequence", "status", "epoch", "changed")),
+    *(("findings", column) for column in ("better", "worse", "evidence", "level", "sequence", "at")),
 ]
 _PLACES = {"assignments": "draw", "arms": "position", "experiments": "id", "batches": "number", "observations": "id"}
+_PLACES["findings"] = "kind"
 
 
 @pytest.mark.parametrize(("table", "column"), _PROJECTIONS)
@@ -256,20 +265,23 @@ def test_an_edited_projection_is_found_and_named(experiment: Experiment, table: 
         "experiments": "The experiment|Event",
         "batches": f"Batch {shown}",
         "observations": f"Observation.*{shown}",
+        "findings": "Finding",
     }
     assert re.search(named[table], said), said
 
 
-@pytest.mark.parametrize(("table", "place", "where"), [("assignments", "draw", 7), ("batches", "number", 2)])
+@pytest.mark.parametrize(
+    ("table", "place", "where"), [("assignments", "draw", 7), ("batches", "number", 2), ("findings", "arm", 2)]
+)
 def test_a_missing_row_is_found_and_named(experiment: Experiment, table: str, place: str, where: int) -> None:
-    """A draw without its assignment, a plan that was not stored."""
+    """A draw without its assignment, a plan or a finding that was not stored."""
     update = f"UPDATE {table} SET {place} = :new WHERE experiment_id = :e AND {place} = :old"
     experiment.write(update, old=where, new=1_000_000)
     try:
         said = experiment.difference()
     finally:
         experiment.write(update, old=1_000_000, new=where)
-    assert re.search(rf"\b(Assignment|Batch) {where}\b", said), said
+    assert re.search(rf"\b(Assignment|Batch|Finding .*) {where}\b", said), said
 
 
 @pytest.mark.process
