@@ -13,7 +13,7 @@ from service.cli import app
 from service.domain import AUDITED, PolicyKind, RewardKind
 from service.main import create_app
 from service.settings import Settings
-from service.web.api import answer_schemas, request_schemas
+from service.web.api import answer_schemas, recommendation_schemas, request_schemas
 from service.web.problems import STATUS
 from studies.__main__ import STUDIES
 from tests.docs.texts import ROOT, all_text, text_of
@@ -23,7 +23,8 @@ _PARAMETERS = sorted(set(request_schemas.PolicyIn.model_fields) - {"kind"})
 
 
 def _model(name: str) -> type[BaseModel]:
-    return getattr(answer_schemas, name, None) or getattr(request_schemas, name)  # type: ignore[no-any-return]
+    homes = (answer_schemas, recommendation_schemas, request_schemas)
+    return next(getattr(home, name) for home in homes if hasattr(home, name))  # type: ignore[no-any-return]
 
 
 def _routes() -> set[tuple[str, str]]:
