@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
@@ -64,12 +64,6 @@ class ObservationRecord:
     def state(self) -> AssignmentState:
         """What it contributes to its arm: as a rewarded or voided assignment without a window does."""
         return AssignmentState(self.status, None if self.status == "voided" else self.reward, closed=True)
-
-    def moved_on(self, reward: float | None, sequence: int) -> ObservationRecord:
-        """After a change with this sequence number: with another reward, or (None) out of all counts."""
-        if reward is None:
-            return replace(self, status="voided", changed=sequence)
-        return replace(self, reward=reward, status="rewarded", changed=sequence)
 
 
 @dataclass(frozen=True, slots=True)
