@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 import uvicorn
 
+from service.engine.queue import Command, Recipient
 from service.main import create_app
 from service.settings import Settings
 from service.web.fast_path.protocol import FastPathProtocol
@@ -61,14 +63,24 @@ class _Tracer:
 
     def __init__(self) -> None:
         self.files: set[str] = set()
+        self.calls_up: set[tuple[str, str]] = set()
+        """From a function of the engine into the web or the application: the layer, and what was called."""
         self.on = False
 
     def profile(self, frame: FrameType, event: str, _argument: Any) -> None:  # noqa: ANN401 - the interpreter's
         """To be set as the thread's profile function."""
         if self.on and event == "call":
-            path = Path(frame.f_code.co_filename)
-            if path.is_relative_to(_ROOT / "service"):
-                self.files.add(str(path.relative_to(_ROOT)))
+            path = _file_of(frame)
+            if path.startswith("service/"):
+                self.files.add(path)
+            if path.startswith(("service/web/", "service/application/")) and _file_of(frame.f_back).startswith("service/engine/"):
+                self.calls_up.add((path.split("/")[1], frame.f_code.co_name))
+
+
+def _file_of(frame: FrameType | None) -> str:
+    """Its path in the repository; empty if it has none there."""
+    path = Path(frame.f_code.co_filename) if frame else _ROOT.parent
+    return str(path.relative_to(_ROOT)) if path.is_relative_to(_ROOT) else ""
 
 
 @contextmanager
@@ -104,9 +116,17 @@ def _answer(client: socket.socket, request: bytes) -> bytes:
     return answer
 
 
+@dataclass(frozen=True)
+class _Walk:
+    """What was seen of an ask among many, from its bytes to its answer."""
+
+    passed: set[str]
+    calls_up: set[tuple[str, str]]
+
+
 @pytest.fixture(scope="module")
-def passed(new_database: NewDatabase) -> set[str]:
-    """The files that one ask among many passes, from its bytes to its answer."""
+def walk(new_database: NewDatabase) -> _Walk:
+    """Several asks, traced one by one."""
     tracer = _Tracer()
     with _serving(new_database(), tracer) as port, socket.create_connection(("127.0.0.1", port), timeout=30) as client:
         assert b" 201 " in _answer(client, _NEW[1] % (len(_NEW[0]), _NEW[0]))
@@ -118,17 +138,17 @@ def passed(new_database: NewDatabase) -> set[str]:
             assert b" 201 " in _answer(client, _ASK)
             tracer.on = False
             walks.append(tracer.files)
-    return set.intersection(*walks)
+    return _Walk(set.intersection(*walks), tracer.calls_up)
 
 
-def test_an_ask_passes_the_files_of_its_walk_and_no_other(passed: set[str]) -> None:
+def test_an_ask_passes_the_files_of_its_walk_and_no_other(walk: _Walk) -> None:
     """Read the page, and you have read the way."""
-    walk = set(_stops())
+    stops, passed = set(_stops()), walk.passed
     elsewhere = {path for path in passed if not path.startswith((*_CARRIED, *_COUNTING))}
-    assert elsewhere - walk == set()
+    assert elsewhere - stops == set()
     engines = {"service/storage/groups/postgres.py", "service/storage/groups/sqlite.py"}
     # A lone ask is not decided ahead of anybody, and its arm's row is written later.
-    assert walk - passed - engines <= {"service/engine/lookahead.py"}
+    assert stops - passed - engines <= {"service/engine/lookahead.py"}
     assert len(passed & engines) == 1
 
 
@@ -145,8 +165,8 @@ def test_every_name_on_the_walk_is_in_the_file_that_it_stands_beside() -> None:
         assert any(re.search(rf"\b(?:def|class) {name}\b", code) for name in names), (path, names)
 
 
-def test_the_engine_calls_nothing_above_it(passed: set[str]) -> None:
-    """But the recipient and the command that came down with the request."""
-    engine = "\n".join(path.read_text() for path in (_ROOT / "service/engine").glob("*.py"))
-    assert not re.search(r"from service\.(?:web|application)", engine)
-    assert any(path.startswith("service/engine/") for path in passed)
+def test_the_engine_calls_nothing_above_it_but_recipients_and_commands(walk: _Walk) -> None:
+    """Every call of an ask from a function of the engine into the layers above is by one of the two protocols."""
+    declared = {"web": Recipient, "application": Command}
+    assert [call for call in sorted(walk.calls_up) if call[1] not in vars(declared[call[0]])] == []
+    assert {("web", "prepare"), ("web", "set_result"), ("application", "apply")} <= walk.calls_up
