@@ -11,6 +11,7 @@ from service.application.commands import arms, experiments, lifecycle
 from service.application.commands.arms import ArmCondition, ChangeArm
 from service.application.commands.experiments import Condition, Patch
 from service.application.commands.lifecycle import LifecycleMove
+from service.application.reads import experiment_descriptions
 from service.domain import Arm, ArmRecord, ConcludeWhen, Experiment, ExperimentStatus, Expiry, PolicySpec, RewardSpec
 from service.domain.limits import KEY_PATTERN, LARGEST_SEED, LONGEST_NAME, LONGEST_OWNER
 from service.policy.automatic import AutomaticPolicy
@@ -149,8 +150,8 @@ async def list_experiments(
 
     A page ends early where its experiments would have more than 10,000 arms together.
     """
-    wanted = experiments.PageOfList(ExperimentFilter(q, status, tag, owner, sort), before, page_size)
-    found = await experiments.list_small_page(context, wanted)
+    wanted = experiment_descriptions.PageOfList(ExperimentFilter(q, status, tag, owner, sort), before, page_size)
+    found = await experiment_descriptions.list_small_page(context, wanted)
     if found is None:
         return sent_in_pieces(await context.lanes.looks.run(rendered_experiments.render_experiments, wanted))
     return sent_in_pieces(rendered_experiments.encode_experiments(found))
@@ -159,7 +160,7 @@ async def list_experiments(
 @router.get("/{key}", response_model=answer_schemas.ExperimentOut, responses=documented(404, 503))
 async def get_experiment(context: ContextOf, key: ExperimentKey) -> Response:
     """One experiment. Its ETag is of the settings and the arms; traffic does not move it."""
-    small = await experiments.describe_if_small(context, key)
+    small = await experiment_descriptions.describe_if_small(context, key)
     if small is None:
         etag, content = await context.lanes.looks.run(rendered_experiments.render_experiment, key)
         return sent_in_pieces(content, headers={"ETag": etag})
@@ -234,7 +235,7 @@ async def add_arm(
 @router.get("/{key}/arms/{arm}", response_model=answer_schemas.ArmOut, responses=documented(404, 503))
 async def get_arm(context: ContextOf, key: ExperimentKey, arm: ArmKey) -> Response:
     """One arm."""
-    return _arm_response(await arms.describe_arm(context, key, arm))
+    return _arm_response(await experiment_descriptions.describe_arm(context, key, arm))
 
 
 @router.patch("/{key}/arms/{arm}", response_model=answer_schemas.ArmOut, responses=documented(*_UNREADABLE, 404, 409, 412, 503))
