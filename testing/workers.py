@@ -56,7 +56,7 @@ class Workers:
         self.run(self._open())
 
     def close(self) -> None:
-        """Stop."""
+        """Close the writers and the databases."""
         self.run(self._close())
         self._runner.close()
 

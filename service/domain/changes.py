@@ -95,7 +95,7 @@ class Changes(msgspec.Struct):
     """Those that were drawn, and nothing else happened to them: their counts of draws alone changed. Not the arm of a lone draw,
     which is in `progress.uncounted`."""
     imputed_arms: list[ArmRecord] = msgspec.field(default_factory=list)
-    """Likewise under a numeric expiry, where a draw counts as a reward for the time being."""
+    """Those that were drawn under a numeric expiry, where a draw counts as a reward for the time being: that changed, too."""
     redefined: list[ArmRecord] = msgspec.field(default_factory=list)
     """Those whose name, value, floor or status changed."""
     new_arms: list[ArmRecord] = msgspec.field(default_factory=list)

@@ -250,7 +250,7 @@ class Ledger:
         return changed
 
     def change_settings(self, kind: EventKind, experiment: Experiment, details: dict[str, Json], now: int) -> None:
-        """A lifecycle step or a patch."""
+        """A lifecycle move or a patch."""
         self._record(kind, now, details=details)
         self.experiment = experiment
         self.log.settings_changed = True

@@ -25,7 +25,7 @@ class ConcludeIfSure:
         return 1
 
     def request_lookups(self, lookups: LookupRequest, ledger: Ledger) -> None:
-        """Nothing."""
+        """Ask for none: all that it needs is in the ledger."""
 
     def apply(self, ledger: Ledger, now: int) -> bool:
         """Did it conclude?"""

@@ -113,7 +113,7 @@ class SettingsCommand:
     weight: ClassVar[int] = 1
 
     def request_lookups(self, lookups: LookupRequest, ledger: Ledger) -> None:
-        """Nothing."""
+        """Ask for none: all that it needs is in the ledger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,5 +152,5 @@ def described(ledger: Ledger) -> Described:
 
 
 async def change(context: Context, key: str, command: Command[Described]) -> Described:
-    """A patch or a step, answered when it is durable."""
+    """A patch or a move, answered when it is durable."""
     return await context.writer.submit(key, command)
