@@ -168,9 +168,8 @@ class Writer:
                 continue
             except DatabaseUnavailable as lost:
                 engine_metrics.group_lost()
-                if not await self._took_effect(
-                    changed
-                ):  # if that cannot be told, the group fails: a retry of the caller's will tell
+                # If that cannot be told, the group fails: a retry of the caller's will tell.
+                if not await self._took_effect(changed):
                     self._start_over(requests)
                     if attempt == _ATTEMPTS:
                         for request in requests:
