@@ -55,8 +55,8 @@ check: $(EVERYTHING) precommit ## The same, and migrations against the tables on
 	$(BIN)/python -m scripts.check_migrations
 	scripts/check-locks
 
-release-check: $(EVERYTHING) ## Build the package, try it in an empty environment, and look for its entry in CHANGELOG.md.
-	$(BIN)/python -m scripts.release_check
+release-check: $(EVERYTHING) ## Build the package and try it in an empty environment; with RELEASE=1 it must be dated in CHANGELOG.md.
+	$(BIN)/python -m scripts.release_check $(if $(RELEASE),--release)
 
 browser:
 	@scripts/need chromium chromium

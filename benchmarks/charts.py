@@ -15,7 +15,7 @@ from service.application.reads.recommendation import Recommendation, Standing
 from service.domain import Arm, Experiment, PolicySpec, Progress, RewardSpec, Snapshot
 from service.inference.certainty import Certainty
 from service.inference.verdict import verdict
-from service.web.charts import draw_certainty, draw_means, draw_traffic, look_for
+from service.web.charts import draw_certainty, draw_means, draw_traffic, style_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,14 +78,14 @@ def milliseconds(draw: Callable[[], bytes]) -> dict[str, float]:
 
 def main() -> None:
     """Draw, print, keep."""
-    look = look_for("light", "large")
+    style = style_for("light", "large")
     found = {}
     for arms in (8, 200):
         recommendation, course = example(arms)
         found[f"{arms} arms"] = {
-            "means": milliseconds(lambda: draw_means(look, recommendation)),  # noqa: B023 - called at once
-            "traffic": milliseconds(lambda: draw_traffic(look, recommendation, course)),  # noqa: B023 - likewise
-            "certainty": milliseconds(lambda: draw_certainty(look, recommendation, course)),  # noqa: B023 - likewise
+            "means": milliseconds(lambda: draw_means(style, recommendation)),  # noqa: B023 - called at once
+            "traffic": milliseconds(lambda: draw_traffic(style, recommendation, course)),  # noqa: B023 - likewise
+            "certainty": milliseconds(lambda: draw_certainty(style, recommendation, course)),  # noqa: B023 - likewise
         }
     written = json.dumps(found, indent=2) + "\n"
     RESULT.write_text(written)

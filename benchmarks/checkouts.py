@@ -1,9 +1,10 @@
 """Two checkouts of the service side by side: every cell measured on both, one right after the other, in turns.
 
-    python -m benchmarks.checkouts OTHER [--seconds S] [--repetitions R] [--cells ask,tell]
+    python -m benchmarks.checkouts OTHER [--seconds S] [--repetitions R] [--cells "ask; tell"]
 
 OTHER is a folder with another version and its .venv. The machine's speed wanders within minutes, so only the ratios of
-neighbouring measurements count: this one over the other, median and range. Writes benchmarks/results/checkouts.json.
+neighbouring measurements count: this one over the other, median and range. Writes benchmarks/results/checkouts.json, with the
+commits of both.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -87,6 +89,13 @@ def measure(subject: Subject, seconds: float) -> dict[str, float]:
     }
 
 
+def commit_of(checkout: Path) -> str:
+    """The commit of a checkout, and whether files that git knows were changed since; "unknown" outside of git."""
+    command = ["git", "-C", str(checkout), "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty"]
+    described = subprocess.run(command, capture_output=True, text=True, check=False)
+    return described.stdout.strip() or "unknown"
+
+
 def main() -> None:
     """Measure, print, keep."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -108,7 +117,8 @@ def main() -> None:
                 seen = {side: measure(sides[side], chosen.seconds) for side in order}
                 measured.setdefault(name, []).append(seen)
                 print(f"{repetition + 1}/{chosen.repetitions} {name:40s} {_ratio(seen, 'per_second'):6.2f}", flush=True)
-    kept = {"seconds": chosen.seconds, "repetitions": chosen.repetitions, "measured": measured}
+    commits = {"this": commit_of(subjects.HERE.parent), "other": commit_of(chosen.other)}
+    kept = {"commits": commits, "seconds": chosen.seconds, "repetitions": chosen.repetitions, "measured": measured}
     (RESULTS / "checkouts.json").write_text(json.dumps(kept, indent=1) + "\n")
     print(report(measured))
 

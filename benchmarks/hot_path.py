@@ -39,7 +39,7 @@ RATIOS = (
     ("asks on 100 experiments against the naive design", "ask, 100 experiments", "naive ask, 100 experiments", 15.0),
     ("two workers against one", "ask, 2 workers", "ask", 0.7),
     ("SQLite against PostgreSQL", "ask, SQLite", "ask", 0.7),
-    ("asks with a numeric expiry against those without", "ask, numeric expiry", "ask", None),
+    ("asks with a numeric expiry against those without", "ask, numeric expiry", "ask", 0.75),
     ("the same with 10,000 arms", "ask, numeric expiry, 10,000 arms", "ask, 10,000 arms", None),
     ("the mixed loop against asks alone", "loop", "ask", None),
     ("recommendation 304 against an empty FastAPI route", "304", "empty FastAPI route", 0.5),

@@ -1,10 +1,14 @@
 """Is this checkout fit to be released? Build it, install it elsewhere, and let it answer (`make release-check`).
 
-python -m scripts.release_check
+    python -m scripts.release_check [--release]
+
+With --release CHANGELOG.md must have a dated entry for the version, and nothing left under "Unreleased"; without, it is said that
+there is none yet.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
 import tempfile
 from collections.abc import Iterator
@@ -23,7 +27,7 @@ def step(what: str) -> Iterator[None]:
     """Say what is checked, and that it is well."""
     print(f"{what} ", end="", flush=True)  # noqa: T201 - a program's progress
     yield
-    print("OK", flush=True)  # noqa: T201 - likewise
+    print("OK", flush=True)  # noqa: T201 - a program's progress
 
 
 def require(condition: object, trouble: str) -> None:
@@ -32,10 +36,25 @@ def require(condition: object, trouble: str) -> None:
         raise RuntimeError(trouble)
 
 
-def check_changelog() -> None:
-    """An entry for the version, or one for what is not released yet."""
-    headings = re.findall(r"^## \[([^\]]+)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    require({__version__, "Unreleased"} & set(headings), f"CHANGELOG.md says nothing about {__version__}.")
+def release_date(changelog: str, version: str) -> str | None:
+    """The date of the version's entry, if it has one and no change is left outside of it."""
+    dated = re.search(rf"^## \[{re.escape(version)}\] - (\d{{4}}-\d\d-\d\d)$", changelog, re.MULTILINE)
+    pending = re.search(r"^## \[Unreleased\]\n(?:(?!## ).*\n)*?- ", changelog, re.MULTILINE)
+    return dated[1] if dated and not pending else None
+
+
+def check_changelog(*, releasing: bool) -> bool:
+    """Is the version's entry dated? Before a release it may not be, but what changed must stand somewhere."""
+    text = (ROOT / "CHANGELOG.md").read_text()
+    date = release_date(text, __version__)
+    print("CHANGELOG.md: ", end="")  # noqa: T201 - a program's progress
+    if date is None:
+        require(not releasing, f"There is no dated entry for {__version__}, or changes are left under Unreleased.")
+        require(re.search(r"^## \[Unreleased\]", text, re.MULTILINE), f"It says nothing about {__version__}.")
+        print(f"not released yet, Unreleased stands for {__version__}")  # noqa: T201 - a program's progress
+        return False
+    print(f"{__version__} of {date} OK")  # noqa: T201 - a program's progress
+    return True
 
 
 def check_wheel(wheel: Path) -> None:
@@ -71,10 +90,11 @@ def check_service(bestarm: Path, folder: Path) -> None:
 
 def main() -> None:
     """All checks, in a folder that is gone afterwards."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--release", action="store_true", help="the version is about to be tagged: its entry must be dated")
+    is_dated = check_changelog(releasing=parser.parse_args().release)
     with tempfile.TemporaryDirectory(prefix="bestarm-release-") as name:
         folder = Path(name)
-        with step(f"CHANGELOG.md has an entry for {__version__}:"):
-            check_changelog()
         with step("The source archive and the wheel of it hold what they should:"):
             wheel = build(folder / "dist")
             check_wheel(wheel)
@@ -84,7 +104,10 @@ def main() -> None:
             check_command(bestarm, folder)
         with step("The service starts, draws an arm and takes its reward:"):
             check_service(bestarm, folder)
-    print(f"bestarm {__version__} is fit to be released.")  # noqa: T201 - the verdict
+    verdict = (
+        "is fit to be released" if is_dated else "can be built and run; to be released, its entry in CHANGELOG.md needs a date"
+    )
+    print(f"bestarm {__version__} {verdict}.")  # noqa: T201 - the verdict
 
 
 if __name__ == "__main__":

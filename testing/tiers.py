@@ -108,11 +108,11 @@ def pytest_deselected(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:  # noqa: ANN401 - pytest-xdist has no type for it
-    """Hear it; every process finds the same."""
+    """Take over how many a process of pytest-xdist left out; each finds the same."""
     node.config.stash[_LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", 0)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Say it."""
+    """Tell how many tests the marks left out."""
     if left_out := config.stash.get(_LEFT_OUT, 0):
         terminalreporter.write_line(f"{left_out:,} tests were left out by their marks.")

@@ -14,7 +14,7 @@ from service.application.reads import assignments, recommendation
 from service.application.reads.recommendation import Recommendation
 from service.application.reads.replay import replay
 from service.domain import Arm, Assignment, Experiment, Expiry, PolicySpec, RewardSpec
-from service.engine.queue import Command
+from service.engine.queue import Command, FutureRecipient
 from service.engine.writer import Writer
 from service.storage.database import Database
 
@@ -56,7 +56,7 @@ class Workers:
         self.run(self._open())
 
     def close(self) -> None:
-        """Stop."""
+        """Close the writers and the databases."""
         self.run(self._close())
         self._runner.close()
 
@@ -96,8 +96,8 @@ class Workers:
 
     def enqueue(self, key: str, command: Command[Result], worker: int = 0) -> asyncio.Future[Result]:
         """One command, queued at once; to be called in the workers' event loop."""
-        answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        self.contexts[worker].writer.enqueue(key, command, answer, has_disconnected=answer.done)
+        answer: FutureRecipient[Result] = FutureRecipient(loop=asyncio.get_running_loop())
+        self.contexts[worker].writer.enqueue(key, command, answer)
         return answer
 
     def submit_together(self, key: str, commands: Sequence[Command[Any]], worker: int = 0) -> list[Any]:

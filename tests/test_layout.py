@@ -6,6 +6,8 @@ import ast
 from collections import Counter
 from pathlib import Path
 
+from tests.tested_by import TESTED_BY
+
 _ROOT = Path(__file__).parents[1]
 _SERVICE = _ROOT / "service"
 # Behaviour that is no single module's: over HTTP, of several workers, of the pages, of the docs, of what does not ship.
@@ -43,6 +45,23 @@ def test_a_test_stands_where_its_module_does() -> None:
         if not name.startswith(_BEHAVIOUR) and name not in _FAMILIES and name.replace("test_", "", 1) not in modules
     ]
     assert strays == []
+
+
+def test_a_module_has_a_test_by_its_path_or_by_the_table() -> None:
+    """Whoever changes a module finds what holds it to its promises: at its own path, or where tests/tested_by.py says."""
+    mirrored = {name.replace("test_", "", 1) for name in _tests()}
+    modules = _modules()
+    assert sorted(modules - mirrored - TESTED_BY.keys()) == []
+    assert sorted(TESTED_BY.keys() - modules) == []  # gone, or moved
+    assert sorted(TESTED_BY.keys() & mirrored) == []  # tested at its own path by now
+
+
+def test_the_tests_of_the_table_are_there() -> None:
+    """Each names one test of one file."""
+    tests = _ROOT / "tests"
+    for module, name in TESTED_BY.items():
+        file, _, function = name.partition("::")
+        assert f"def {function}(" in (tests / file).read_text(), (module, name)
 
 
 def test_the_families_are_all_there() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
@@ -66,12 +66,6 @@ class ObservationRecord:
         """What it contributes to its arm: as a rewarded or voided assignment without a window does."""
         return AssignmentState(self.status, None if self.status == "voided" else self.reward, closed=True)
 
-    def moved_on(self, reward: float | None, sequence: int) -> ObservationRecord:
-        """After a change with this sequence number: with another reward, or (None) out of all counts."""
-        if reward is None:
-            return replace(self, status="voided", changed=sequence)
-        return replace(self, reward=reward, status="rewarded", changed=sequence)
-
 
 @dataclass(frozen=True, slots=True)
 class StoredReply:
@@ -102,7 +96,7 @@ class Changes(msgspec.Struct):
     """Those that were drawn, and nothing else happened to them: their counts of draws alone changed. Not the arm of a lone draw,
     which is in `progress.uncounted`."""
     imputed_arms: list[ArmRecord] = msgspec.field(default_factory=list)
-    """Likewise under a numeric expiry, where a draw counts as a reward for the time being."""
+    """Those that were drawn under a numeric expiry, where a draw counts as a reward for the time being: that changed, too."""
     redefined: list[ArmRecord] = msgspec.field(default_factory=list)
     """Those whose name, value, floor or status changed."""
     new_arms: list[ArmRecord] = msgspec.field(default_factory=list)

@@ -132,7 +132,7 @@ class Experiment:
     tags: tuple[str, ...] = ()
     owner: str | None = None
     last_move: Move | None = None
-    """The step that led to the status; None while it is the one it was created with, or if steps were not kept yet."""
+    """What led to the status; None while it is the one it was created with, or if moves were not kept yet."""
     worthwhile: float | None = None
     """The smallest difference of means that matters."""
     control: int | None = None

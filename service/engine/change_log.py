@@ -24,7 +24,7 @@ class ChangeLog:
         self.clear()
 
     def clear(self) -> None:
-        """Nothing has happened."""
+        """Forget all that was recorded."""
         self._clear_draws()
         self.steps: list[TakenStep] = []
         self.events: list[Event] = []

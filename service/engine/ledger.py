@@ -25,6 +25,7 @@ from service.domain import (
     ObservationRecord,
     Progress,
     TakenStep,
+    after_observation_step,
     after_step,
     state_when_drawn,
 )
@@ -240,8 +241,7 @@ class Ledger:
 
     def change_observation(self, known: ObservationRecord, reward: float | None, now: int) -> ObservationRecord:
         """Correct a named observation, or void it (None): what it contributed to its arm goes, what it is now comes."""
-        kind: EventKind = "observation_void" if reward is None else "observation_edit"
-        changed = known.moved_on(reward, self.version + 1)
+        kind, changed = after_observation_step(known, reward, self.version + 1)
         arm, states, about = known.arm, (known.state, changed.state), {"observation": known.id}
         self._record(kind, now, arm, None, known.epoch, None, None, None, *states, about)
         self.statistics[arm] = self.statistics[arm].with_step(*states, None, in_epoch=known.epoch == self.epoch)
@@ -250,7 +250,7 @@ class Ledger:
         return changed
 
     def change_settings(self, kind: EventKind, experiment: Experiment, details: dict[str, Json], now: int) -> None:
-        """A lifecycle step or a patch."""
+        """A lifecycle move or a patch."""
         self._record(kind, now, details=details)
         self.experiment = experiment
         self.log.settings_changed = True

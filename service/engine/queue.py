@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
@@ -12,13 +13,14 @@ from service.errors import BestArmError, ExperimentNotFound
 from service.storage.groups import lookup_queries
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from service.engine.ledger import Ledger
     from service.storage.groups.statements import Reads
 
 Result = TypeVar("Result", covariant=True)  # noqa: PLC0105 - reads better in the protocols below
-Given = TypeVar("Given", contravariant=True)  # noqa: PLC0105 - likewise
+Given = TypeVar("Given", contravariant=True)  # noqa: PLC0105 - reads better in the protocols below
+Awaited = TypeVar("Awaited")
 
 # A group is bounded so that its transaction stays short; batch requests count with all their items.
 LARGEST_GROUP = 512
@@ -44,7 +46,16 @@ class Command(Protocol[Result]):
 
 
 class Recipient(Protocol[Given]):
-    """Where the outcome of a request goes: the engine's only way up. A future is one."""
+    """Whoever waits for a command: the engine's only way up."""
+
+    @property
+    def has_disconnected(self) -> bool:
+        """It has gone, and what was not decided yet need not be. An attribute where it never goes before the outcome is there."""
+        ...
+
+    def prepare(self, result: Any, /) -> None:  # noqa: ANN401 - what its command gives, or a refusal
+        """Put the outcome into words while it is being written, when it may still come to nothing."""
+        ...
 
     def set_result(self, result: Given, /) -> None:
         """The request took effect, durably."""
@@ -55,16 +66,24 @@ class Recipient(Protocol[Given]):
         ...
 
 
+class FutureRecipient(asyncio.Future[Awaited]):
+    """A recipient that a task awaits."""
+
+    @property
+    def has_disconnected(self) -> bool:
+        """The task that awaited it was cancelled."""
+        return self.done()
+
+    def prepare(self, result: Any, /) -> None:  # noqa: ANN401 - as above
+        """Leave the words to the task."""
+
+
 class QueuedRequest(msgspec.Struct, Generic[Result]):
     """A request for the experiment with this key, from its arrival until its recipient has the outcome."""
 
     key: str
     command: Command[Result]
     recipient: Recipient[Result]
-    has_disconnected: Callable[[], bool] | None = None
-    """Tells whether the recipient has gone, where it can go before the outcome is there."""
-    prepare: Callable[[Any], object] | None = None
-    """Takes the outcome while it is being written, when it may still come to nothing, to put it into words meanwhile."""
     result: Any = UNDECIDED
     """What it comes to once its group is durable; a refusal, too."""
     looked_up: bool = False
@@ -73,7 +92,7 @@ class QueuedRequest(msgspec.Struct, Generic[Result]):
 
     def is_settled(self) -> bool:
         """Nobody waits for it any more."""
-        return self.answered or (self.has_disconnected is not None and self.has_disconnected())
+        return self.answered or self.recipient.has_disconnected
 
     def fail(self, failure: Exception) -> None:
         """Answer with a failure, if anybody waits for it."""
@@ -171,5 +190,4 @@ def decide(undecided: Sequence[QueuedRequest[Any]], ledgers: Mapping[str, Ledger
 def prepare_answers(requests: Sequence[QueuedRequest[Any]]) -> None:
     """Put the outcomes into words while the database is busy with them."""
     for request in requests:
-        if request.prepare is not None:
-            request.prepare(request.result)
+        request.recipient.prepare(request.result)

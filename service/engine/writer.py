@@ -33,6 +33,7 @@ from service.engine.queue import (
     UNDECIDED,
     Command,
     DefectiveRequest,
+    FutureRecipient,
     LookupProbe,
     Queue,
     QueuedRequest,
@@ -99,24 +100,16 @@ class Writer:
 
     async def submit(self, key: str, command: Command[Result]) -> Result:
         """Queue a command for the experiment with this key; returns when its effect is durable."""
-        answer: asyncio.Future[Result] = self._loop.create_future()
-        self.enqueue(key, command, answer, has_disconnected=answer.done)
+        answer: FutureRecipient[Result] = FutureRecipient(loop=self._loop)
+        self.enqueue(key, command, answer)
         return await answer
 
-    def enqueue(
-        self,
-        key: str,
-        command: Command[Result],
-        recipient: Recipient[Result],
-        *,
-        has_disconnected: Callable[[], bool] | None = None,
-        prepare: Callable[[Any], object] | None = None,
-    ) -> None:
+    def enqueue(self, key: str, command: Command[Result], recipient: Recipient[Result]) -> None:
         """Queue a command whose outcome goes to this recipient."""
         queue, arrival = self._queue, self._arrival
         if len(queue) + len(self._lookahead.decided) >= self._queue_limit:
             raise Overloaded("Too many requests are waiting; try again in a moment.")
-        queue.append(QueuedRequest(key, command, recipient, has_disconnected, prepare))
+        queue.append(QueuedRequest(key, command, recipient))
         if arrival is not None:
             self._arrival = None
             arrival.set_result(None)
@@ -175,9 +168,8 @@ class Writer:
                 continue
             except DatabaseUnavailable as lost:
                 engine_metrics.group_lost()
-                if not await self._took_effect(
-                    changed
-                ):  # if that cannot be told, the group fails: a retry of the caller's will tell
+                # If that cannot be told, the group fails: a retry of the caller's will tell.
+                if not await self._took_effect(changed):
                     self._start_over(requests)
                     if attempt == _ATTEMPTS:
                         for request in requests:

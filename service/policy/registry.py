@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from service.policy.almost_tracking import AlmostTracking
-from service.policy.kept_floors import KeptFloors
+from service.policy.floor_keeper import FloorKeeper
 from service.policy.simple_tracking import SimpleTracking
 from service.policy.uniform import Uniform
 from service.policy.weights import WeightRule
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def make_policy(spec: PolicySpec, *, has_floors: bool = False) -> Policy:
     """The policy that an experiment's settings ask for, which keeps the floors if any arm has one."""
     policy = _named_policy(spec)
-    return KeptFloors(policy) if has_floors and spec.keeps_floors else policy
+    return FloorKeeper(policy) if has_floors and spec.keeps_floors else policy
 
 
 def _named_policy(spec: PolicySpec) -> Policy:

@@ -45,7 +45,7 @@ class Run:
         self._floors: list[float] | None = None
 
     def keeping(self, floors: list[float]) -> Run:
-        """The same run, which draws first what is owed by these floors (service/policy/kept_floors.py)."""
+        """The same run, which draws first what is owed by these floors (service/policy/floor_keeper.py)."""
         self._floors = floors
         return self
 

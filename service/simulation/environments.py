@@ -44,7 +44,7 @@ class Environment:
 
     @property
     def arms(self) -> int:
-        """K."""
+        """Their number, K."""
         return len(self.means)
 
     @property

@@ -49,21 +49,21 @@ _CONFIG: Row = {
 
 
 def style_of(title: str) -> tuple[str, list[int], float]:
-    """How a policy's line looks."""
+    """Colour, dashes and width of a policy's line."""
     return next((style for name, style in _STYLES.items() if title.startswith(name)), _OTHER)
 
 
 def styled(titles: Sequence[str], columns: int | None = None) -> Row:
     """The encodings that give every policy its line, with one legend for all three."""
-    looks = [style_of(title) for title in titles]
+    styles = [style_of(title) for title in titles]
     legend: Row = {"title": None, "symbolType": "stroke"}
     if columns is not None:
         legend |= {"orient": "bottom", "columns": columns}
     shared: Row = {"field": "policy", "type": "nominal", "legend": legend}
     return {
-        "color": {**shared, "scale": {"domain": list(titles), "range": [look[0] for look in looks]}},
-        "strokeDash": {**shared, "scale": {"domain": list(titles), "range": [look[1] for look in looks]}},
-        "strokeWidth": {**shared, "scale": {"type": "ordinal", "domain": list(titles), "range": [look[2] for look in looks]}},
+        "color": {**shared, "scale": {"domain": list(titles), "range": [style[0] for style in styles]}},
+        "strokeDash": {**shared, "scale": {"domain": list(titles), "range": [style[1] for style in styles]}},
+        "strokeWidth": {**shared, "scale": {"type": "ordinal", "domain": list(titles), "range": [style[2] for style in styles]}},
     }
 
 

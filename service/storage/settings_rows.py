@@ -61,7 +61,7 @@ def _later_settings(experiment: Experiment) -> Row:
 
 
 def settings_row(experiment: Experiment) -> Row:
-    """What a patch or a lifecycle step may change."""
+    """What a patch or a lifecycle move may change."""
     return (experiment.id, None, *_settings(experiment), None, *NO_PROGRESS, *_later_settings(experiment))
 
 

@@ -138,7 +138,11 @@ def _moments(count: int, total: str, squares: str) -> Moments:
 
 
 def drawn_row(experiment_id: int, assignment: Assignment) -> Row:
-    """A new draw: a whole assignments row, from which its event is made, too."""
+    """A new draw: a whole assignments row, from which its event is made, too.
+
+    Its state and due time are written as they always are then (tests/storage/test_traffic_rows.py holds them against the state
+    machine): to read them would take half as long again, on every ask.
+    """
     return (
         experiment_id,
         assignment.draw,

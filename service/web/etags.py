@@ -40,7 +40,7 @@ def matches(if_none_match: str | None, etag: str) -> bool:
 
 
 def not_modified(etag: str) -> Response:
-    """The caller has it."""
+    """304: the caller has this state already."""
     return Response(status_code=304, headers={"ETag": etag, "Cache-Control": "no-cache"})
 
 

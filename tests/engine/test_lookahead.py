@@ -139,7 +139,7 @@ def test_a_plain_request_with_a_defect_is_answered_once(workers: Workers, key: s
         for name, command in ((b"x", Ask(None)), (b"bad", DefectiveRequest()), (b"y", Ask(None))):
             request = FastRequest(key, Ask(None), name, "")
             request.answer = note
-            workers.contexts[0].writer.enqueue(key, command, request, prepare=request.prepare)
+            workers.contexts[0].writer.enqueue(key, command, request)
         await asyncio.wait_for(workers.contexts[0].writer.close(), 30)
 
     workers.run(together())

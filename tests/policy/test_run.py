@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.policy.base import Evidence, Floats, Policy
-from service.policy.kept_floors import KeptFloors
+from service.policy.floor_keeper import FloorKeeper
 from service.policy.run import FEW
 from service.policy.simple_tracking import SimpleTracking
 from service.policy.uniform import Uniform
@@ -19,8 +19,8 @@ POLICIES = [
     SimpleTracking(),
     SimpleTracking(WeightRule(2.0, 0.5, "limit")),
     Uniform(),
-    KeptFloors(SimpleTracking(LIMIT)),
-    KeptFloors(Uniform()),
+    FloorKeeper(SimpleTracking(LIMIT)),
+    FloorKeeper(Uniform()),
 ]
 
 
@@ -30,8 +30,8 @@ POLICIES = [
         SimpleTracking(),
         SimpleTracking(WeightRule(2.0, 0.5, "limit")),
         Uniform(),
-        KeptFloors(SimpleTracking(LIMIT)),
-        KeptFloors(Uniform()),
+        FloorKeeper(SimpleTracking(LIMIT)),
+        FloorKeeper(Uniform()),
     ],
 )
 @given(data=st.data())

@@ -1,4 +1,4 @@
-"""Arms of a live experiment: describe, add, change, disable."""
+"""Arms of a live experiment: add, change, disable."""
 
 from __future__ import annotations
 
@@ -19,28 +19,16 @@ from service.errors import (
     LastActiveArm,
     VersionConflict,
 )
-from service.storage.queries import stored_experiments
 
 if TYPE_CHECKING:
     from service.application.commands.idempotency import Once, Rendered
     from service.application.context import Context
-    from service.application.live.reader import Reader
     from service.domain import ArmRecord
     from service.engine.ledger import Ledger
 
 
 ArmCondition = Callable[[Described, Arm], bool]
 """Is the arm, or the experiment as a whole, still what the caller saw?"""
-
-
-async def describe_arm(reader: Reader, key: str, arm: str) -> Arm:
-    """One arm, read without the others."""
-    async with reader.database.reading() as connection:
-        experiment_id = await stored_experiments.experiment_id_of(connection, key)
-        position = await stored_experiments.position_of_arm(connection, experiment_id, arm)
-        if position is None:
-            raise ArmNotFound(key, arm)
-        return (await stored_experiments.arms_at(connection, experiment_id, [position]))[position]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,14 @@
-"""Experiments: create, describe, list and patch them."""
+"""Experiments: create and patch them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from service.domain import Arm, ArmRecord, ArmStatistics, Event, Experiment, PolicySpec, Progress, RewardSpec, event_details
-from service.domain.limits import FEW_ARMS, MOST_ARMS_ON_PAGE, MOST_VALUES_BYTES
+from service.domain.limits import MOST_VALUES_BYTES
 from service.engine.clock import now_microseconds
 from service.errors import (
     Conflict,
@@ -20,28 +19,21 @@ from service.errors import (
 )
 from service.policy.automatic import AutomaticPolicy
 from service.storage import creation
-from service.storage.queries import stored_experiments, stored_replies
+from service.storage.queries import stored_replies
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from service.application.commands.idempotency import Once, Rendered
     from service.application.context import Context
-    from service.application.live.reader import Reader
     from service.domain.lookups import LookupRequest
     from service.engine.ledger import Ledger
     from service.engine.queue import Command
-    from service.storage.database import Connection
-    from service.storage.queries.experiment_list import ExperimentFilter
 
 Described = tuple[Progress, list[ArmRecord]]
-Listed = tuple[Progress, list[Arm]]
-"""An experiment with its arms, but without their values."""
 Condition = Callable[[Described], bool]
 """Is the experiment still what the caller saw? Asked where it is changed, so that nobody can come in between."""
 
-# A page of so many is read and written in about ten milliseconds.
-_FEW_LISTED_ARMS = 1_000
 # Floors are given as decimals whose sum may miss one by rounding.
 _FLOOR_SLACK = 1e-9
 
@@ -132,74 +124,13 @@ async def create(context: Context, experiment: Experiment, arms: Sequence[Arm], 
     return once.answer((progress, members), now)[0]
 
 
-@dataclass(frozen=True, slots=True)
-class PageOfList:
-    """Which page of the list of experiments: of which of them, behind which id, and how many."""
-
-    filter: ExperimentFilter
-    before: int | None
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class ListedPage:
-    """What was found, and how many of it the page shows; what is left tells that another page follows."""
-
-    found: list[Listed]
-    shown: int
-
-
-async def describe(reader: Reader, key: str) -> Described:
-    """One experiment with its arms."""
-    async with reader.database.reading() as connection:
-        return await stored_experiments.experiment_by_key(connection, key)
-
-
-async def describe_if_small(reader: Reader, key: str) -> Described | None:
-    """The same, or None if there are so many arms that it is better read in a lane."""
-    async with reader.database.reading() as connection:
-        return await stored_experiments.small_experiment_by_key(connection, key, FEW_ARMS)
-
-
-async def list_page(reader: Reader, wanted: PageOfList) -> ListedPage:
-    """A page of experiments; it ends early where they would have too many arms together."""
-    async with reader.database.reading() as connection:
-        found = await _page(connection, wanted)
-        return await _with_listed_arms(connection, found, _shown(found, wanted.size))
-
-
-async def list_small_page(reader: Reader, wanted: PageOfList) -> ListedPage | None:
-    """The same, or None if there are so many arms that it is better read in a lane."""
-    async with reader.database.reading() as connection:
-        found = await _page(connection, wanted)
-        shown = _shown(found, wanted.size)
-        many = sum(arms for _, arms in found[:shown]) > _FEW_LISTED_ARMS
-        return None if many else await _with_listed_arms(connection, found, shown)
-
-
-async def _page(connection: Connection, wanted: PageOfList) -> list[tuple[Progress, int]]:
-    """One more than asked for, with how many arms each has."""
-    return await stored_experiments.page_of_experiments(connection, wanted.filter, before=wanted.before, limit=wanted.size + 1)
-
-
-def _shown(found: Sequence[tuple[Progress, int]], size: int) -> int:
-    """How many of them fit on a page: at least one."""
-    together = accumulate(arms for _, arms in found[:size])
-    return max(1, sum(arms <= MOST_ARMS_ON_PAGE for arms in together))
-
-
-async def _with_listed_arms(connection: Connection, found: Sequence[tuple[Progress, int]], shown: int) -> ListedPage:
-    arms = await stored_experiments.listed_arms(connection, [progress.experiment.id for progress, _ in found[:shown]])
-    return ListedPage([(progress, arms.get(progress.experiment.id, [])) for progress, _ in found], shown)
-
-
 class SettingsCommand:
     """A command that needs to look nothing up."""
 
     weight: ClassVar[int] = 1
 
     def request_lookups(self, lookups: LookupRequest, ledger: Ledger) -> None:
-        """Nothing."""
+        """Ask for none: all that it needs is in the ledger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,5 +172,5 @@ def described(ledger: Ledger) -> Described:
 
 
 async def change(context: Context, key: str, command: Command[Described]) -> Described:
-    """A patch or a step, answered when it is durable."""
+    """A patch or a move, answered when it is durable."""
     return await context.writer.submit(key, command)

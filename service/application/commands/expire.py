@@ -73,7 +73,7 @@ class Sweeper:
         self._watch = VerdictWatch(context)
 
     def start(self) -> None:
-        """Begin."""
+        """Begin to sweep."""
         self._task = asyncio.create_task(self._run(), name="sweeper")
 
     async def close(self) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LifecycleMove(SettingsCommand):
-    """One step of an experiment's life."""
+    """One move in an experiment's life."""
 
     move: Move
     arm: str | None = None
@@ -29,7 +29,7 @@ class LifecycleMove(SettingsCommand):
     by: str = "request"
 
     def apply(self, ledger: Ledger, now: int) -> Described:
-        """The experiment afterwards; the step that led to where it is may be taken again, and leaves no trace."""
+        """The experiment afterwards; the move that led to where it is may be made again, and leaves no trace."""
         experiment = ledger.experiment
         allowed, status = MOVES[self.move]
         if self._is_repeated(ledger):
@@ -44,13 +44,13 @@ class LifecycleMove(SettingsCommand):
         return described(ledger)
 
     def _is_repeated(self, ledger: Ledger) -> bool:
-        """Is this the step that led to the present status? To conclude with another arm is another step."""
+        """Is this the move that led to the present status? To conclude with another arm is another move."""
         experiment = ledger.experiment
         if experiment.status != MOVES[self.move][1]:
             return False
         if self.move == "conclude" and self.arm is not None and ledger.position_of(self.arm) != experiment.concluded_arm:
             return False
-        if experiment.last_move is None:  # before steps were kept: two of them lead to running, one to each of the others
+        if experiment.last_move is None:  # before moves were kept: two of them lead to running, one to each of the others
             return experiment.status != "running"
         return experiment.last_move == self.move
 
@@ -68,6 +68,6 @@ class LifecycleMove(SettingsCommand):
         return position
 
 
-async def take_step(context: Context, key: str, step: LifecycleMove, once: Once[Described]) -> Rendered:
-    """One step, once per idempotency key, answered when it is durable."""
-    return await context.writer.submit(key, OnceCommand(once, step))
+async def make_move(context: Context, key: str, move: LifecycleMove, once: Once[Described]) -> Rendered:
+    """One move, once per idempotency key, answered when it is durable."""
+    return await context.writer.submit(key, OnceCommand(once, move))

@@ -84,7 +84,7 @@ class RewardItem(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=Tr
     reward: Reward
 
     def __post_init__(self) -> None:
-        """By one of both."""
+        """Require one of the two names of the assignment."""
         if (self.assignment is None) == (self.unit is None):
             raise ValueError("Give either `assignment` or `unit`.")
 

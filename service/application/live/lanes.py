@@ -66,7 +66,7 @@ class Lane:
 class Lanes:
     """Two, so that a look at many arms does not wait behind the courses of others."""
 
-    looks: Lane
+    present: Lane
     """The present of experiments with many arms: what is looked at often and takes a fraction of a second."""
     courses: Lane
     """Everything over time (history, charts) and the list at a glance, which is made of it."""
@@ -78,4 +78,4 @@ class Lanes:
 
     async def close(self) -> None:
         """End the processes."""
-        await asyncio.gather(self.looks.close(), self.courses.close())
+        await asyncio.gather(self.present.close(), self.courses.close())

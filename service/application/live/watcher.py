@@ -57,7 +57,7 @@ class Watcher:
         return sum(one.viewers for one in self._watched.values())
 
     def start(self) -> None:
-        """Begin."""
+        """Begin to read the versions of what is watched."""
         self._task = asyncio.create_task(self._run(), name="watcher")
 
     def end_streams(self) -> None:
@@ -66,7 +66,7 @@ class Watcher:
         self._release()
 
     async def close(self) -> None:
-        """Stop."""
+        """End the streams and the reading."""
         self.end_streams()
         if self._task:
             self._task.cancel()
@@ -102,7 +102,7 @@ class Watcher:
             await asyncio.sleep(self._every)
             if self._watched:
                 try:
-                    await self._look()
+                    await self._read_versions()
                 except BestArmError as trouble:
                     log.warning("streams end, their viewers will come back", reason=str(trouble))
                     self._release()
@@ -110,7 +110,7 @@ class Watcher:
                     log.exception("the watcher failed and will try again")
                     self._release()
 
-    async def _look(self) -> None:
+    async def _read_versions(self) -> None:
         found = await self._versions.of(list(self._watched))
         for key, version in found.items():
             watched = self._watched.get(key)

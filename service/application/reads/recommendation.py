@@ -215,7 +215,7 @@ async def unkept_findings(context: Context, key: str) -> tuple[int, list[Finding
     """What is shown now and not kept yet, and at which version; of many arms, from a lane."""
     found = await current_of_few_arms(context, key)
     if found is None:
-        return await context.lanes.looks.run(_unkept_findings, key)
+        return await context.lanes.present.run(_unkept_findings, key)
     return found.progress.version, found.unkept
 
 

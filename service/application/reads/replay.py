@@ -16,7 +16,6 @@ import msgspec
 from msgspec.structs import replace
 
 from service.domain import (
-    STEPS,
     TRAITS,
     ArmRecord,
     ArmStatistics,
@@ -103,6 +102,8 @@ class _Sequence:
         self._check_run(event)
         try:
             again = self._repeat(ledger, event)
+        except IllegalStep as impossible:
+            raise Difference(f"Event {event.sequence}: {impossible}.") from impossible
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as unreadable:
             raise Difference(f"Event {event.sequence} ({event.kind}) cannot be repeated: {unreadable!r}.") from unreadable
         if event != again:
@@ -218,12 +219,6 @@ def _take_step(ledger: Ledger, event: Event) -> None:
     before, after = event.before, event.after
     if before is None or after is None or event.arm is None or event.draw is None or event.epoch is None:
         raise Difference(f"Event {event.sequence} ({event.kind}) lacks its assignment or its states.")
-    kind = cast("StepKind", event.kind)
-    rule = STEPS[kind]
-    if before.status not in rule.allowed_from or after.status != rule.leads_to:
-        raise Difference(f"Event {event.sequence}: a {kind} cannot lead from {before.status} to {after.status}.")
-    if kind == "expiry" and after.reward != event.expiry_reward:
-        raise Difference(f"Event {event.sequence}: an expiry as {event.expiry_reward} was counted as {after.reward}.")
     objection = None if after.reward is None else ledger.experiment.reward.objection_to(after.reward)
     if objection:
         raise Difference(f"Event {event.sequence}: the reward {after.reward} is not possible. {objection}")
@@ -240,7 +235,7 @@ def _take_step(ledger: Ledger, event: Event) -> None:
         expiry_reward=event.expiry_reward,
         state=before,
     )
-    ledger.step(assignment, kind, after.reward, event.at)
+    ledger.step(assignment, cast("StepKind", event.kind), after.reward, event.at)
 
 
 async def _check_assignments(connection: Connection, stored: Progress, report: Callable[[int], None]) -> None:

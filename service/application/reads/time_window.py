@@ -27,7 +27,7 @@ class TimeWindow:
         return first, end if before is None else min(end, before)
 
     async def events(self, connection: Connection, progress: Progress, before: int | None) -> tuple[int, int]:
-        """The events inside, likewise."""
+        """The events inside that are below the number to go on from: the first, and the first that is not."""
         e, last = progress.experiment.id, progress.version
         first = 1 if self.since is None else await time_bounds.first_event_at(connection, e, self.since, last)
         end = last + 1 if self.until is None else await time_bounds.first_event_at(connection, e, self.until, last)

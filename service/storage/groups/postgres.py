@@ -77,7 +77,7 @@ class PostgresGroup:
         self._plans_until_use, self._plans_until_time = 0, 0.0
 
     async def rows(self, query: Query, *columns: Values) -> Sequence[Any]:
-        """Fetch."""
+        """What the query finds for these columns of values."""
         if query.of_one and len(set(columns[0])) == 1:
             return await self._fetch(query.of_one, (columns[0][0], *columns[1:]))
         return await self._fetch(query.postgres, columns)
@@ -151,7 +151,7 @@ class PostgresGroups:
         """Those that are free. The one that was used last comes first: its plans and caches are warm."""
 
     async def rows(self, query: Query, *columns: Values) -> Sequence[Any]:
-        """Fetch."""
+        """What the query finds for these columns of values."""
         async with self._connected() as link:
             return await link.rows(query, *columns)
 

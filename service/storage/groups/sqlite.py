@@ -44,7 +44,7 @@ class SqliteGroup:
         self._stages: Sequence[Stage] = ()
 
     async def rows(self, query: Query, *columns: Values) -> Sequence[Any]:
-        """Fetch."""
+        """What the query finds for these columns of values."""
         return await self._groups.rows(query, *columns)
 
     async def write(self, stages: Sequence[Stage]) -> None:

@@ -25,7 +25,7 @@ async def first_draw_at(connection: AsyncConnection, experiment_id: int, at: int
 
 
 async def first_event_at(connection: AsyncConnection, experiment_id: int, at: int, version: int) -> int:
-    """The sequence number of the first event, up to a version, that happened at this time or later; likewise."""
+    """The sequence number of the first event, up to a version, that happened at this time or later; one more if none did."""
     there = select(events.c.at).where(events.c.experiment_id == experiment_id)
     return await _first(connection, lambda sequence: there.where(events.c.sequence == sequence), at, version)
 

@@ -59,7 +59,7 @@ class SqliteVersionReader:
 
 
 class PostgresVersionReader:
-    """Keeps its connection from glance to glance; one that failed is closed, and the glance tried once more on a new one."""
+    """Keeps its connection between reads; one that failed is closed, and the read tried once more on a new one."""
 
     def __init__(self, connect: Callable[[], Any], away: tuple[type[Exception], ...]) -> None:
         self._connect, self._away = connect, away

@@ -12,6 +12,7 @@ from service.application.commands import arms, experiments, lifecycle
 from service.application.commands.arms import ArmCondition, ChangeArm
 from service.application.commands.experiments import Condition, Patch
 from service.application.commands.lifecycle import LifecycleMove
+from service.application.reads import experiment_descriptions
 from service.domain import Arm, ArmRecord, ConcludeWhen, Experiment, ExperimentStatus, Expiry, PolicySpec, RewardSpec
 from service.domain.limits import KEY_PATTERN, LARGEST_SEED, LONGEST_NAME, LONGEST_OWNER
 from service.policy.automatic import AutomaticPolicy
@@ -82,7 +83,7 @@ def _unchanged(if_match: str | None) -> Condition | None:
 
 
 def _arm_unchanged(if_match: str | None) -> ArmCondition | None:
-    """Likewise, of an arm: it was seen by itself, or with its experiment."""
+    """The condition that the arm is what the caller saw, by itself or with its experiment."""
     return None if if_match is None else lambda described, arm: etags.meets(if_match, arm_etag(arm), experiment_etag(described))
 
 
@@ -151,19 +152,19 @@ async def list_experiments(
 
     A page ends early where its experiments would have more than 10,000 arms together.
     """
-    wanted = experiments.PageOfList(ExperimentFilter(q, status, tag, owner, sort), before, page_size)
-    found = await experiments.list_small_page(context, wanted)
+    wanted = experiment_descriptions.PageOfList(ExperimentFilter(q, status, tag, owner, sort), before, page_size)
+    found = await experiment_descriptions.list_small_page(context, wanted)
     if found is None:
-        return sent_in_pieces(await context.lanes.looks.run(rendered_experiments.render_experiments, wanted))
+        return sent_in_pieces(await context.lanes.present.run(rendered_experiments.render_experiments, wanted))
     return sent_in_pieces(rendered_experiments.encode_experiments(found))
 
 
 @router.get("/{key}", response_model=answer_schemas.ExperimentOut, responses=documented(404, 503))
 async def get_experiment(context: ContextOf, key: ExperimentKey) -> Response:
     """One experiment. Its ETag is of the settings and the arms; traffic does not move it."""
-    small = await experiments.describe_if_small(context, key)
+    small = await experiment_descriptions.describe_if_small(context, key)
     if small is None:
-        etag, content = await context.lanes.looks.run(rendered_experiments.render_experiment, key)
+        etag, content = await context.lanes.present.run(rendered_experiments.render_experiment, key)
         return sent_in_pieces(content, headers={"ETag": etag})
     return _experiment_response(small)
 
@@ -178,27 +179,27 @@ async def patch_experiment(
     return _experiment_response(await experiments.change(context, key, Patch(read, _unchanged(if_match))))
 
 
-async def _step(request: Request, context: ContextOf, key: str, step: LifecycleMove, idempotency: str | None) -> Response:
-    answered = once(request, step.move, idempotency, 200, _render_experiment)
-    return rendered_response(await lifecycle.take_step(context, key, step, answered))
+async def _move(request: Request, context: ContextOf, key: str, move: LifecycleMove, idempotency: str | None) -> Response:
+    answered = once(request, move.move, idempotency, 200, _render_experiment)
+    return rendered_response(await lifecycle.make_move(context, key, move, answered))
 
 
 @router.post("/{key}/start", response_model=answer_schemas.ExperimentOut, responses=documented(404, 409, 422, 503))
 async def start_experiment(request: Request, context: ContextOf, idempotency: IdempotencyKey, key: ExperimentKey) -> Response:
     """Draft to running."""
-    return await _step(request, context, key, LifecycleMove("start"), idempotency)
+    return await _move(request, context, key, LifecycleMove("start"), idempotency)
 
 
 @router.post("/{key}/pause", response_model=answer_schemas.ExperimentOut, responses=documented(404, 409, 422, 503))
 async def pause_experiment(request: Request, context: ContextOf, idempotency: IdempotencyKey, key: ExperimentKey) -> Response:
     """Running to paused: no asks, rewards still count."""
-    return await _step(request, context, key, LifecycleMove("pause"), idempotency)
+    return await _move(request, context, key, LifecycleMove("pause"), idempotency)
 
 
 @router.post("/{key}/resume", response_model=answer_schemas.ExperimentOut, responses=documented(404, 409, 422, 503))
 async def resume_experiment(request: Request, context: ContextOf, idempotency: IdempotencyKey, key: ExperimentKey) -> Response:
     """Paused to running."""
-    return await _step(request, context, key, LifecycleMove("resume"), idempotency)
+    return await _move(request, context, key, LifecycleMove("resume"), idempotency)
 
 
 @router.post("/{key}/conclude", response_model=answer_schemas.ExperimentOut, responses=documented(*_UNREADABLE, 404, 409, 503))
@@ -210,13 +211,13 @@ async def conclude_experiment(
     body: Annotated[request_schemas.ConcludeIn, Body()] = _BY_RECOMMENDATION,
 ) -> Response:
     """Serve one arm from now on: the one named, else the recommendation."""
-    return await _step(request, context, key, LifecycleMove("conclude", body.arm), idempotency)
+    return await _move(request, context, key, LifecycleMove("conclude", body.arm), idempotency)
 
 
 @router.post("/{key}/archive", response_model=answer_schemas.ExperimentOut, responses=documented(404, 409, 422, 503))
 async def archive_experiment(request: Request, context: ContextOf, idempotency: IdempotencyKey, key: ExperimentKey) -> Response:
     """Concluded to archived: everything is frozen."""
-    return await _step(request, context, key, LifecycleMove("archive"), idempotency)
+    return await _move(request, context, key, LifecycleMove("archive"), idempotency)
 
 
 @router.post(
@@ -236,7 +237,7 @@ async def add_arm(
 @router.get("/{key}/arms/{arm}", response_model=answer_schemas.ArmOut, responses=documented(404, 503))
 async def get_arm(context: ContextOf, key: ExperimentKey, arm: ArmKey) -> Response:
     """One arm."""
-    return _arm_response(await arms.describe_arm(context, key, arm))
+    return _arm_response(await experiment_descriptions.describe_arm(context, key, arm))
 
 
 @router.patch("/{key}/arms/{arm}", response_model=answer_schemas.ArmOut, responses=documented(*_UNREADABLE, 404, 409, 412, 503))

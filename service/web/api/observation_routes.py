@@ -35,11 +35,11 @@ class _AnyText(Convertor[str]):
     regex = "(?s:.+)"
 
     def convert(self, value: str) -> str:
-        """As it is."""
+        """The id, as the path has it."""
         return value
 
     def to_string(self, value: str) -> str:
-        """As it is."""
+        """The id, as a path may have it."""
         return value
 
 

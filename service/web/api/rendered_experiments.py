@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from service.application.commands import experiments
+from service.application.reads import experiment_descriptions
 from service.web.api import views
 from service.web.api.content_etags import experiment_etag
 from service.web.api.listings import Listing
@@ -18,16 +18,18 @@ if TYPE_CHECKING:
 
 async def render_experiment(reader: Reader, key: str) -> tuple[str, bytes]:
     """An experiment with its arms as JSON, and its ETag."""
-    described = await experiments.describe(reader, key)
+    described = await experiment_descriptions.describe(reader, key)
     return experiment_etag(described), views.encode(views.experiment_view(described))
 
 
-async def render_experiments(reader: Reader, wanted: experiments.PageOfList) -> bytes:
+async def render_experiments(reader: Reader, wanted: experiment_descriptions.PageOfList) -> bytes:
     """A page of the list of experiments as JSON."""
-    return encode_experiments(await experiments.list_page(reader, wanted))
+    return encode_experiments(await experiment_descriptions.list_page(reader, wanted))
 
 
-def encode_experiments(page: experiments.ListedPage) -> bytes:
+def encode_experiments(page: experiment_descriptions.ListedPage) -> bytes:
     """A page of the list of experiments, as it was read, as JSON."""
-    listing: Listing[experiments.Listed] = Listing("experiments", views.experiment_summary, lambda one: one[0].experiment.id)
+    listing: Listing[experiment_descriptions.Listed] = Listing(
+        "experiments", views.experiment_summary, lambda one: one[0].experiment.id
+    )
     return listing.page(page.found, page.shown)

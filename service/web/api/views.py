@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from service.application.commands.ask import AskAnswer
-    from service.application.commands.experiments import Described, Listed
+    from service.application.commands.experiments import Described
     from service.application.reads.course import Course, Point
+    from service.application.reads.experiment_descriptions import Listed
     from service.application.reads.forecast import Outlook
     from service.application.reads.observation_list import Observation
     from service.application.reads.recommendation import Recommendation, Standing

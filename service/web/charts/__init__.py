@@ -2,7 +2,7 @@
 
 from service.web.charts.certainty_chart import draw_certainty
 from service.web.charts.means_chart import draw_means
-from service.web.charts.style import Look, look_for
+from service.web.charts.style import ChartStyle, style_for
 from service.web.charts.traffic_chart import draw_traffic
 
-__all__ = ["Look", "draw_certainty", "draw_means", "draw_traffic", "look_for"]
+__all__ = ["ChartStyle", "draw_certainty", "draw_means", "draw_traffic", "style_for"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from service.application.reads.recommendation import Recommendation
 from service.domain import Arm
 from service.web.charts.scales import Scale, moment, time_ticks
-from service.web.charts.style import Look
+from service.web.charts.style import ChartStyle
 from service.web.charts.svg import Svg, shortened
 
 TOP = 58
@@ -21,7 +21,7 @@ class Frame:
     """A picture with its heading, ready to draw in."""
 
     svg: Svg
-    look: Look
+    style: ChartStyle
     height: float
 
     @property
@@ -31,7 +31,7 @@ class Frame:
 
     def axis_up(self, scale: Scale, ticks: Sequence[float], write: Callable[[float], str]) -> None:
         """Horizontal lines with their numbers."""
-        theme, (start, end) = self.look.theme, self.look.plot
+        theme, (start, end) = self.style.theme, self.style.plot
         for tick in ticks:
             y = scale(tick)
             self.svg.line(start, y, end, y, stroke=theme.grid)
@@ -39,43 +39,43 @@ class Frame:
 
     def axis_of_time(self, scale: Scale, start: int, end: int) -> None:
         """Times along the floor."""
-        about = 3 if self.look.width < _SMALL else 5
+        about = 3 if self.style.width < _SMALL else 5
         for at, label in time_ticks(start, end, about):
-            self.svg.text(scale(at), self.floor + 18, label, fill=self.look.theme.muted, text_anchor="middle", font_size=11)
+            self.svg.text(scale(at), self.floor + 18, label, fill=self.style.theme.muted, text_anchor="middle", font_size=11)
 
     def say(self, words: str) -> bytes:
         """Words instead of a chart, where there is nothing to draw yet."""
         self.svg.text(
-            self.look.width / 2,
+            self.style.width / 2,
             (TOP + self.floor) / 2 + 6,
             words,
-            fill=self.look.theme.muted,
+            fill=self.style.theme.muted,
             text_anchor="middle",
             font_size=14,
         )
         return self.svg.encode()
 
 
-def framed(look: Look, recommendation: Recommendation, title: str, description: str, height: float | None = None) -> Frame:
+def framed(style: ChartStyle, recommendation: Recommendation, title: str, description: str, height: float | None = None) -> Frame:
     """An empty picture with its heading: what is shown, of which experiment, and when."""
-    theme, progress = look.theme, recommendation.progress
-    tall = float(look.height) if height is None else height
+    theme, progress = style.theme, recommendation.progress
+    tall = float(style.height) if height is None else height
     name = progress.experiment.name or progress.experiment.key
-    svg = Svg(look.width, tall, f"{title}: {name}", description)
-    svg.add("rect", width=look.width, height=tall, fill=theme.paper)
+    svg = Svg(style.width, tall, f"{title}: {name}", description)
+    svg.add("rect", width=style.width, height=tall, fill=theme.paper)
     draws = sum(one.draws for one in recommendation.standings)
     rest = f" · {draws:,} draws · {moment(progress.as_of):%-d %b %Y %H:%M} UTC"
     svg.text(16, 24, title, fill=theme.ink, font_size=14, font_weight=600)
-    shown = shortened(name, look.width - 32 - len(rest) * 6, 11) + rest
+    shown = shortened(name, style.width - 32 - len(rest) * 6, 11) + rest
     svg.text(16, 42, shown, fill=theme.muted, font_size=11)
-    return Frame(svg, look, tall)
+    return Frame(svg, style, tall)
 
 
-def colours(look: Look, arms: Sequence[Arm], leader: Arm | None) -> dict[str, str]:
+def colours(style: ChartStyle, arms: Sequence[Arm], leader: Arm | None) -> dict[str, str]:
     """The accent for the leader, another colour for each of a few others, grey for the rest."""
     given: dict[str, str] = {}
-    others = iter(look.theme.others)
+    others = iter(style.theme.others)
     for arm in arms:
         is_leader = leader is not None and arm.key == leader.key
-        given[arm.key] = look.theme.accent if is_leader else next(others, look.theme.faint)
+        given[arm.key] = style.theme.accent if is_leader else next(others, style.theme.faint)
     return given

@@ -23,7 +23,7 @@ class Theme:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ChartStyle:
     """A theme at a width."""
 
     theme: Theme
@@ -61,8 +61,8 @@ _THEMES: dict[ThemeName, Theme] = {
 }
 
 
-def look_for(theme: ThemeName, size: SizeName) -> Look:
-    """The look of this name."""
+def style_for(theme: ThemeName, size: SizeName) -> ChartStyle:
+    """The style by the names of its theme and its size."""
     if size == "small":
-        return Look(_THEMES[theme], width=360, height=260, left=44, right=92)
-    return Look(_THEMES[theme], width=640, height=300, left=52, right=132)
+        return ChartStyle(_THEMES[theme], width=360, height=260, left=44, right=92)
+    return ChartStyle(_THEMES[theme], width=640, height=300, left=52, right=132)

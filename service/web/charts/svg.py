@@ -17,8 +17,8 @@ _LETTER = 0.62
 _ELLIPSIS = "…"
 
 
-def plain(text: str) -> str:
-    """The text as XML may show it."""
+def escaped(text: str) -> str:
+    """The text with what XML would read as its own escaped, and what it cannot hold replaced."""
     return escape(_NOT_XML.sub("\ufffd", text))
 
 
@@ -42,7 +42,7 @@ class Svg:
     def __init__(self, width: float, height: float, title: str, description: str) -> None:
         self._head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}" '
-            f'role="img" font-family="{_FONT}" font-size="12"><title>{plain(title)}</title><desc>{plain(description)}</desc>'
+            f'role="img" font-family="{_FONT}" font-size="12"><title>{escaped(title)}</title><desc>{escaped(description)}</desc>'
         )
         self._parts: list[str] = []
 
@@ -54,7 +54,7 @@ class Svg:
     def text(self, x: float, y: float, content: str, **attributes: Attribute) -> None:
         """Words at a place."""
         written = " ".join(f'{name.replace("_", "-")}="{escape(_number(value))}"' for name, value in attributes.items())
-        self._parts.append(f'<text x="{_number(x)}" y="{_number(y)}" {written}>{plain(content)}</text>')
+        self._parts.append(f'<text x="{_number(x)}" y="{_number(y)}" {written}>{escaped(content)}</text>')
 
     def line(self, x1: float, y1: float, x2: float, y2: float, **attributes: Attribute) -> None:
         """A straight line."""

@@ -88,22 +88,22 @@ class OpenConnections:
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """Look after them from now on."""
+        """Begin to check their deadlines."""
         self._loop = asyncio.get_running_loop()
-        self._timer = self._loop.call_later(self._every, self._look)
+        self._timer = self._loop.call_later(self._every, self._check_deadlines)
 
     def close(self) -> None:
-        """Stop looking."""
+        """Check no more deadlines."""
         if self._timer is not None:
             self._timer.cancel()
 
-    def _look(self) -> None:
+    def _check_deadlines(self) -> None:
         now = self._loop.time()
         for connection in [one for one in self.open if one.deadline <= now]:
             connection.time_out()
         for connection in [one for one in self.open if one.unread_deadline <= now]:
             connection.leave_unread()
-        self._timer = self._loop.call_later(self._every, self._look)
+        self._timer = self._loop.call_later(self._every, self._check_deadlines)
 
 
 class GuardedProtocol(HttpToolsProtocol):
@@ -145,7 +145,7 @@ class GuardedProtocol(HttpToolsProtocol):
                 self.transport.close()  # too many to wait until each has read it
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Leave nothing behind."""
+        """Forget the connection: its deadlines are nobody's any more."""
         self._connections.open.discard(self)
         super().connection_lost(exc)
 
@@ -183,7 +183,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self.deadline = self.loop.time() + self._limits.body_seconds
 
     def on_body(self, body: bytes) -> None:
-        """Something of the body is there."""
+        """Count the request as advancing: part of its body has arrived."""
         self._advanced, self._barren_bytes = True, 0
         super().on_body(body)
 
@@ -217,7 +217,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self.unread_deadline = self.loop.time() + self._limits.body_seconds
 
     def resume_writing(self) -> None:
-        """It has read."""
+        """Lift the deadline: the client has read what was written."""
         self.unread_deadline = math.inf
         super().resume_writing()
 

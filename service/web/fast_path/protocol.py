@@ -97,7 +97,7 @@ class FastPathProtocol(GuardedProtocol):
     def _is_queued(self, request: FastRequest) -> bool:
         request.answer = self._outcome_arrived
         try:
-            self._enqueue(request.key, request.command, request, prepare=request.prepare)
+            self._enqueue(request.key, request.command, request)
         except BestArmError:
             return False  # the queue is full: the long way will say so
         self._shared.unanswered += 1

@@ -60,6 +60,8 @@ class FastRequest:
 
     message_event = asyncio.Event()
     """uvicorn sets it when the client leaves; nobody waits for more of this request."""
+    has_disconnected = False
+    """To the engine: what was recognised is decided, whether its client still waits or not (`disconnected` is uvicorn's)."""
     answer: Callable[[FastRequest, Any, Exception | None], None]
     """What the protocol does with the result, or with the failure."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from service.application.live import cached_reads
 from service.application.reads import course
 from service.web.api import views
-from service.web.charts import draw_certainty, draw_means, draw_traffic, look_for
+from service.web.charts import draw_certainty, draw_means, draw_traffic, style_for
 
 if TYPE_CHECKING:
     from typing import Literal, TypeAlias
@@ -34,12 +34,12 @@ async def render_history(reader: Reader, key: str, points: int) -> tuple[int, by
 
 
 async def draw_chart(
-    reader: Reader, key: str, version: int, chart: ChartName, style: tuple[ThemeName, SizeName]
+    reader: Reader, key: str, version: int, chart: ChartName, names: tuple[ThemeName, SizeName]
 ) -> tuple[int, bytes]:
     """A picture of this version or a newer one, and which version it is."""
-    look = look_for(*style)
+    style = style_for(*names)
     recommendation = await cached_reads.recommendation(reader, key, version)
     if chart == "means":
-        return recommendation.progress.version, draw_means(look, recommendation)
+        return recommendation.progress.version, draw_means(style, recommendation)
     draw = draw_traffic if chart == "traffic" else draw_certainty
-    return recommendation.progress.version, draw(look, recommendation, await cached_reads.course(reader, key, version))
+    return recommendation.progress.version, draw(style, recommendation, await cached_reads.course(reader, key, version))

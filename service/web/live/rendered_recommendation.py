@@ -15,7 +15,7 @@ async def recommendation(context: Context, key: str, version: int) -> Cached[byt
     async def make() -> Cached[bytes]:
         found = await recommendations.current_of_few_arms(context, key)
         if found is None:
-            return cached_bytes(*await context.lanes.looks.run(heavy_reads.render_recommendation, key, version))
+            return cached_bytes(*await context.lanes.present.run(heavy_reads.render_recommendation, key, version))
         context.shown.note(key, found.progress.version, found.unkept)
         return cached_bytes(found.progress.version, views.encode(views.recommendation_view(found)))
 

@@ -192,6 +192,28 @@ def test_an_edited_event_is_found_and_named(experiment: Experiment, column: str,
     assert re.search(named, said), said
 
 
+@pytest.mark.parametrize("kind", ["maturity", "void", "expiry"])
+def test_a_step_that_leaves_another_reward_is_named_even_if_all_rows_agree(experiment: Experiment, kind: str) -> None:
+    """A forged maturity, void or expiry whose assignment says the same: the rule of the step does not allow it."""
+    last = (
+        "FROM events e WHERE experiment_id = :e AND kind = :kind AND expiry_reward IS NOT NULL AND NOT EXISTS"
+        " (SELECT 1 FROM events n WHERE n.experiment_id = e.experiment_id AND n.draw = e.draw AND n.sequence > e.sequence)"
+    )
+    sequence, draw, reward = experiment.rows(f"SELECT sequence, draw, reward_after {last} ORDER BY sequence", kind=kind)[0]
+
+    def say(value: float | None) -> None:
+        event = "UPDATE events SET reward_after = :value WHERE experiment_id = :e AND sequence = :s"
+        experiment.write(event, value=value, s=sequence)
+        experiment.write("UPDATE assignments SET reward = :value WHERE experiment_id = :e AND draw = :d", value=value, d=draw)
+
+    say(0.875)
+    try:
+        said = experiment.difference()
+    finally:
+        say(reward)
+    assert said == f"Event {sequence} of assignment {draw}: a {kind} cannot leave 0.875 as the reward."
+
+
 @pytest.mark.parametrize("kind", ["draw", "reward", "correction", "void", "expiry", "maturity", "observation", "arm_changed"])
 def test_a_missing_event_is_found_and_named(experiment: Experiment, kind: str) -> None:
     """A hole in the sequence."""

@@ -1,11 +1,11 @@
-// Every step that changes an experiment, each behind a question that says what it will do.
+// Every move that changes an experiment, each behind a question that says what it will do.
 
 import { h } from "./dom.js";
 import { path, send } from "./api.js";
 import { confirmed } from "./dialog.js";
 import { field, json, numeric } from "./fields.js";
 
-const STEPS = {
+const MOVES = {
   draft: ["start"],
   running: ["pause", "conclude"],
   paused: ["resume", "conclude"],
@@ -22,25 +22,25 @@ const WORDS = {
 
 const nameOf = (one) => one.name || one.key || one.arm;
 
-/** The buttons for the steps that are possible now. `state()` gives the experiment and the recommendation. */
+/** The buttons for the moves that are possible now. `state()` gives the experiment and the recommendation. */
 export function lifecycle(state, changed) {
   const element = h("div", { class: "actions lifecycle", role: "group", "aria-label": "Lifecycle" });
   let shown = null;
   element.show = (status) => {
     if (status === shown) return;
     shown = status;
-    const steps = STEPS[status] ?? [];
+    const moves = MOVES[status] ?? [];
     element.replaceChildren(
-      ...steps.map((step, index) =>
-        h("button", { class: index || step === "pause" ? "button" : "button primary", type: "button", onClick: () => take(step) }, WORDS[step][0]),
+      ...moves.map((move, index) =>
+        h("button", { class: index || move === "pause" ? "button" : "button primary", type: "button", onClick: () => take(move) }, WORDS[move][0]),
       ),
     );
   };
-  async function take(step) {
+  async function take(move) {
     const { experiment, recommendation } = state();
-    const [action, text] = WORDS[step];
-    const question = { title: `${action} “${nameOf(experiment)}”?`, text, action, grave: step === "conclude" || step === "archive" };
-    if (step === "conclude") {
+    const [action, text] = WORDS[move];
+    const question = { title: `${action} “${nameOf(experiment)}”?`, text, action, grave: move === "conclude" || move === "archive" };
+    if (move === "conclude") {
       const active = recommendation.arms.filter((arm) => arm.status === "active");
       const choice = h(
         "select",
@@ -53,8 +53,8 @@ export function lifecycle(state, changed) {
       question.fields = [field("Arm to serve", "/arm", choice)];
     }
     question.run = (form) => {
-      const body = step === "conclude" ? { arm: form.elements.arm.value || undefined } : undefined;
-      return send("POST", path(experiment.key, step), body);
+      const body = move === "conclude" ? { arm: form.elements.arm.value || undefined } : undefined;
+      return send("POST", path(experiment.key, move), body);
     };
     if (await confirmed(question)) changed();
   }

@@ -35,8 +35,8 @@ def most_owed(floors: Floats, evidence: Evidence) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptFloors:
-    """Another policy, after what is owed."""
+class FloorKeeper:
+    """Another policy that chooses once no arm is owed a draw."""
 
     policy: Policy
 

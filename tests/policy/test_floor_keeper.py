@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from service.domain import PolicySpec
 from service.policy.base import Evidence, Floats, Ints
-from service.policy.kept_floors import KeptFloors
+from service.policy.floor_keeper import FloorKeeper
 from service.policy.plan import Plan
 from service.policy.registry import make_policy
 from service.policy.simple_tracking import SimpleTracking
@@ -69,7 +69,7 @@ def test_batches_alone_would_break_the_promise() -> None:
     """An experiment from before floors were kept goes on as it was: two thirds for an arm that was promised nine tenths."""
     kept = drawn_counts(PolicySpec("almost_tracking", seed=3, keeps_floors=True), [0.9, 0.05, 0.05])[-1]
     policy = make_policy(PolicySpec("almost_tracking", seed=3), has_floors=True)
-    assert not isinstance(policy, KeptFloors)
+    assert not isinstance(policy, FloorKeeper)
     before = drawn_counts(PolicySpec("almost_tracking", seed=3), [0.9, 0.05, 0.05])[-1]
     assert kept[0] >= 0.89 * DRAWS
     assert before[0] < 0.75 * DRAWS
@@ -88,7 +88,7 @@ def test_debts_stay_small_whatever_the_policy_does(shares: list[float], data: st
     arms = len(floors)
     counts = np.zeros(arms, np.int64)
     stubborn = data.draw(st.integers(0, arms - 1))
-    policy = KeptFloors(SimpleTracking())
+    policy = FloorKeeper(SimpleTracking())
     for draw in range(1, 200):
         evidence = Evidence(np.zeros(arms), counts.copy(), np.zeros(arms, np.bool_), floors)
         choice, _ = policy.choose(evidence, lambda: np.eye(arms)[stubborn], None)
