@@ -13,15 +13,16 @@ RewardKind: TypeAlias = Literal["binary", "bounded", "real"]
 Goal: TypeAlias = Literal["maximize", "minimize"]
 PolicyKind: TypeAlias = Literal["simple_tracking", "almost_tracking", "uniform"]
 Ties: TypeAlias = Literal["limit", "paper"]
-Move: TypeAlias = Literal["start", "pause", "resume", "conclude", "archive"]
+Move: TypeAlias = Literal["start", "pause", "resume", "conclude", "reopen", "archive"]
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
-# draft -> running <-> paused -> concluded -> archived
+# draft -> running <-> paused <-> concluded -> archived; running -> concluded
 MOVES: dict[Move, tuple[tuple[ExperimentStatus, ...], ExperimentStatus]] = {
     "start": (("draft",), "running"),
     "pause": (("running",), "paused"),
     "resume": (("paused",), "running"),
     "conclude": (("running", "paused"), "concluded"),
+    "reopen": (("concluded",), "paused"),
     "archive": (("concluded",), "archived"),
 }
 TAKES_REWARDS: frozenset[ExperimentStatus] = frozenset({"running", "paused", "concluded"})

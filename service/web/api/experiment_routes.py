@@ -211,6 +211,12 @@ async def conclude_experiment(
     return await _step(request, context, key, LifecycleMove("conclude", body.arm), idempotency)
 
 
+@router.post("/{key}/reopen", response_model=answer_schemas.ExperimentOut, responses=documented(404, 409, 422, 503))
+async def reopen_experiment(request: Request, context: ContextOf, idempotency: IdempotencyKey, key: ExperimentKey) -> Response:
+    """Concluded to paused: no arm is served any more, and `conclude_when` is null, so that it does not conclude at once again."""
+    return await _step(request, context, key, LifecycleMove("reopen"), idempotency)
+
+
 @router.post("/{key}/archive", response_model=answer_schemas.ExperimentOut, responses=documented(404, 409, 422, 503))
 async def archive_experiment(request: Request, context: ContextOf, idempotency: IdempotencyKey, key: ExperimentKey) -> Response:
     """Concluded to archived: everything is frozen."""
