@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from service.domain.limits import LARGEST_REWARD
 
@@ -26,6 +26,13 @@ MOVES: dict[Move, tuple[tuple[ExperimentStatus, ...], ExperimentStatus]] = {
     "archive": (("concluded",), "archived"),
 }
 TAKES_REWARDS: frozenset[ExperimentStatus] = frozenset({"running", "paused", "concluded"})
+
+
+class ExperimentVersion(NamedTuple):
+    """Which experiment, and the number of its last event: a key may come to name another one, an id never does."""
+
+    experiment: int
+    number: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from service.application.commands.lifecycle import LifecycleMove
+from service.errors import ExperimentNotFound
 from service.inference.certainty import certainty_of, leader_of
 from service.storage.queries import stored_experiments
 
@@ -55,5 +57,6 @@ class Concluder:
             waiting = await stored_experiments.experiments_to_conclude(connection)
         for key, version in waiting.items():
             if self._asked.get(key) != version:
-                await self._context.writer.submit(key, ConcludeIfSure())
+                with suppress(ExperimentNotFound):  # it was deleted a moment ago
+                    await self._context.writer.submit(key, ConcludeIfSure())
         self._asked = waiting

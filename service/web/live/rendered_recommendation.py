@@ -5,11 +5,12 @@ from __future__ import annotations
 from service.application.context import Context
 from service.application.live.version_cache import Cached, Subject, cached_bytes
 from service.application.reads import recommendation as recommendations
+from service.domain import ExperimentVersion
 from service.web.api import views
 from service.web.live import heavy_reads
 
 
-async def recommendation(context: Context, key: str, version: int) -> Cached[bytes]:
+async def recommendation(context: Context, key: str, version: ExperimentVersion) -> Cached[bytes]:
     """The recommendation as JSON, of this version or a newer one, computed and written once for all who look."""
 
     async def make() -> Cached[bytes]:
@@ -18,4 +19,4 @@ async def recommendation(context: Context, key: str, version: int) -> Cached[byt
             return cached_bytes(*await context.lanes.looks.run(heavy_reads.render_recommendation, key, version))
         return cached_bytes(found.progress.version, views.encode(views.recommendation_view(found)))
 
-    return await context.cache.at_least((Subject.RECOMMENDATION_JSON, key), version, make)
+    return await context.cache.at_least((Subject.RECOMMENDATION_JSON, version.experiment), version.number, make)
