@@ -25,7 +25,7 @@ _DELETABLE = ("draft", "archived")
 # Some milliseconds of a transaction. On SQLite every writer waits for it.
 _ROWS_AT_ONCE = 500
 # After each chunk, as many times as long as it took: what is left of the database is for those who wait for answers.
-_PAUSE = 2.0
+_PAUSE = 4.0
 _SHORTEST_PAUSE_SECONDS = 0.005
 
 log = structlog.get_logger(__name__)
