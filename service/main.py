@@ -13,13 +13,21 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
 from service import __version__
+from service.application.commands.delete import Deleter
 from service.application.commands.expire import Sweeper
 from service.application.context import Context
 from service.engine.writer import Writer
 from service.settings import Settings
 from service.storage.database import Database
 from service.web import problems
-from service.web.api import assignment_routes, experiment_routes, observation_routes, operations_routes, reward_routes
+from service.web.api import (
+    assignment_routes,
+    experiment_routes,
+    instance_routes,
+    observation_routes,
+    operations_routes,
+    reward_routes,
+)
 from service.web.api.body import BodyMemory
 from service.web.dashboard import overview_routes, pages
 from service.web.fast_path.connection import ConnectionLimits, OpenConnections
@@ -48,6 +56,7 @@ _ROUTES = (
     recommendation_routes,
     stream_routes,
     chart_routes,
+    instance_routes,
     operations_routes,
     overview_routes,
 )
@@ -77,12 +86,14 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         writer = Writer(database, queue_limit=chosen.queue_limit)
         context = Context.over(database, writer)
         sweeper = Sweeper(context, chosen.sweep_seconds)
+        deleter = Deleter(context, chosen.sweep_seconds)
         app.state.context = context
         app.state.fast_path = FastPathState(hosts.accepted)
         app.state.connections = connections = OpenConnections(_connection_limits(chosen))
         connections.start()
         writer.start()
         sweeper.start()
+        deleter.start()
         context.watcher.start()
         _spare_the_collector()
         with calling_at_stop(context.watcher.end_streams):
@@ -90,6 +101,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         connections.close()
         await context.watcher.close()
         await sweeper.close()
+        await deleter.close()
         await context.lanes.close()
         await writer.close()
         await database.close()

@@ -11,6 +11,7 @@ from service.domain.experiment import (
     ConcludeWhen,
     Experiment,
     ExperimentStatus,
+    ExperimentVersion,
     Expiry,
     Goal,
     Json,
@@ -21,6 +22,7 @@ from service.domain.experiment import (
     RewardSpec,
     Ties,
 )
+from service.domain.instance_events import LogEntry, LogKind
 from service.domain.statistics import ArmRecord, ArmStatistics, Progress
 from service.domain.transitions import (
     PENDING,
@@ -56,10 +58,13 @@ __all__ = [
     "EventKind",
     "Experiment",
     "ExperimentStatus",
+    "ExperimentVersion",
     "Expiry",
     "Goal",
     "IllegalStep",
     "Json",
+    "LogEntry",
+    "LogKind",
     "Move",
     "ObservationRecord",
     "PolicyKind",

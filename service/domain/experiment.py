@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from service.domain.limits import LARGEST_REWARD
 
@@ -13,18 +13,26 @@ RewardKind: TypeAlias = Literal["binary", "bounded", "real"]
 Goal: TypeAlias = Literal["maximize", "minimize"]
 PolicyKind: TypeAlias = Literal["simple_tracking", "almost_tracking", "uniform"]
 Ties: TypeAlias = Literal["limit", "paper"]
-Move: TypeAlias = Literal["start", "pause", "resume", "conclude", "archive"]
+Move: TypeAlias = Literal["start", "pause", "resume", "conclude", "reopen", "archive"]
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
-# draft -> running <-> paused -> concluded -> archived
+# draft -> running <-> paused <-> concluded -> archived; running -> concluded
 MOVES: dict[Move, tuple[tuple[ExperimentStatus, ...], ExperimentStatus]] = {
     "start": (("draft",), "running"),
     "pause": (("running",), "paused"),
     "resume": (("paused",), "running"),
     "conclude": (("running", "paused"), "concluded"),
+    "reopen": (("concluded",), "paused"),
     "archive": (("concluded",), "archived"),
 }
 TAKES_REWARDS: frozenset[ExperimentStatus] = frozenset({"running", "paused", "concluded"})
+
+
+class ExperimentVersion(NamedTuple):
+    """Which experiment, and the number of its last event: a key may come to name another one, an id never does."""
+
+    experiment: int
+    number: int
 
 
 @dataclass(frozen=True, slots=True)

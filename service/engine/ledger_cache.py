@@ -59,7 +59,7 @@ class LedgerCache:
 
     async def refreshed(self, source: Reads, found: dict[str, Progress]) -> dict[str, Ledger]:
         """The ledgers of these experiments, brought up to what is stored."""
-        held = {key: self.held.get(key) for key in found}
+        held = {key: self._held_of(key, progress) for key, progress in found.items()}
         behind: dict[int, int] = {}
         for key, progress in found.items():
             ledger = held[key]
@@ -76,6 +76,11 @@ class LedgerCache:
                 ledger.refresh(progress, moved[progress.experiment.id])
             current[key] = self._keep(key, ledger)
         return current
+
+    def _held_of(self, key: str, progress: Progress) -> Ledger | None:
+        """The ledger of this very experiment: the key may have been another one's, which was deleted."""
+        ledger = self.held.get(key)
+        return ledger if ledger is not None and ledger.experiment.id == progress.experiment.id else None
 
     def _keep(self, key: str, ledger: Ledger) -> Ledger:
         self.held.pop(key, None)  # so that it comes last

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from msgspec import structs
 from sqlalchemy import Table, insert
 from sqlalchemy.exc import IntegrityError
 
@@ -14,8 +12,6 @@ from service.storage import settings_rows, traffic_rows
 from service.storage.tables import arms, events, experiments, replies
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from service.domain import ArmRecord, Event, Progress, StoredReply
@@ -26,25 +22,24 @@ async def insert_experiment(
     progress: Progress,
     members: list[ArmRecord],
     created: Event,
-    reply: Callable[[Progress], StoredReply | None],
-) -> Progress:
-    """Store it; the key is guarded by the database. `reply` is asked for the stored answer once the id is known."""
+    reply: StoredReply | None,
+    *,
+    replies_of: int,
+) -> None:
+    """Store it; the key is guarded by the database. The answer to repeat is kept with the replies of this experiment."""
     try:
         new_row = insert(experiments).values(settings_rows.new_experiment_values(progress)).returning(experiments.c.id)
         experiment_id = (await connection.execute(new_row)).scalar_one()
     except IntegrityError as taken:
         raise ExperimentExists(progress.experiment.key) from taken
-    stored = structs.replace(progress, experiment=replace(progress.experiment, id=experiment_id))
     arm_rows = [settings_rows.arm_row(experiment_id, arm, progress.version) for arm in members]
     await connection.execute(insert(arms), _by_column(arms, arm_rows))
     await connection.execute(insert(events), _by_column(events, [traffic_rows.event_row(experiment_id, created)]))
-    answer = reply(stored)
-    if answer:
+    if reply:
         try:
-            await connection.execute(insert(replies), _by_column(replies, [settings_rows.reply_row(0, answer)]))
+            await connection.execute(insert(replies), _by_column(replies, [settings_rows.reply_row(replies_of, reply)]))
         except IntegrityError as taken:  # by a request for another experiment that ran at the same time
             raise IdempotencyKeyReused("This Idempotency-Key was used before with another body.") from taken
-    return stored
 
 
 def _by_column(table: Table, rows: list[tuple[Any, ...]]) -> list[dict[str, Any]]:

@@ -1,7 +1,8 @@
 """The tables. Keys start with the experiment, so that the tables can be distributed by it.
 
 Times are microseconds since 1970 (UTC). JSON is kept as text. Exact sums are text ("385", "-3/2^4"; service/exact.py), because no
-column type of both databases holds integers of any size. `events` and `batches` are the history: never updated, never deleted.
+column type of both databases holds integers of any size. `events` and `batches` are the history: never updated, and deleted only
+with their whole experiment (service/storage/removal.py), which takes the rows of every table that has an `experiment_id`.
 Everything else about traffic is a projection of them, written in the same transaction; of the draws of an arm, up to 16 stand in
 `experiments.uncounted` instead of the arm's own row.
 """
@@ -46,6 +47,9 @@ def _unchecked_experiment_id() -> Column[int]:
     return Column("experiment_id", BigInteger, primary_key=True, autoincrement=False)
 
 
+# The status of an experiment that was deleted and whose rows are on their way out. No caller ever sees it.
+DELETED = "deleted"
+
 experiments = Table(
     "experiments",
     metadata,
@@ -83,6 +87,8 @@ experiments = Table(
     Column("control", Integer),
     Index("ix_experiments_status", "status", "id"),
     info={"row_type": "experiments_row_5"},
+    # An id is never given out again: what a worker remembers of a deleted experiment can fit no other one.
+    sqlite_autoincrement=True,
 )
 
 arms = Table(
@@ -294,4 +300,14 @@ replies = Table(
     Column("body", LargeBinary, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Index("ix_replies_created_at", "created_at"),
+)
+
+# What happened to the instance and not to one experiment of it, which may be gone.
+instance_log = Table(
+    "instance_log",
+    metadata,
+    Column("id", _Identity, primary_key=True),
+    Column("at", BigInteger, nullable=False),
+    Column("kind", String(32), nullable=False),
+    Column("details", Text, nullable=False),
 )

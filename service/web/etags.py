@@ -7,22 +7,23 @@ from fastapi import Request, Response
 from service import __version__
 from service.application.context import Context
 from service.application.live.version_cache import Cached
+from service.domain import ExperimentVersion
 from service.web.response_pieces import sent_in_pieces
 
 
-def etag_of(version: int) -> str:
-    """Made of the release and the version: either may change what is shown."""
-    return f'"{__version__}-{version}"'
+def etag_of(version: ExperimentVersion) -> str:
+    """Made of the release, the experiment and its version: each may change what is shown under a key."""
+    return f'"{__version__}-{version.experiment}-{version.number}"'
 
 
 # Where the middleware that answers 304 leaves the version it read for the route behind it.
 VERSION_READ = "bestarm.version_read"
 
 
-async def current_version(request: Request, context: Context, key: str) -> int:
+async def current_version(request: Request, context: Context, key: str) -> ExperimentVersion:
     """The experiment's version, read after the request arrived, and once."""
-    read = request.scope.get(VERSION_READ)
-    return await context.versions.current(key) if read is None else int(read)
+    read: ExperimentVersion | None = request.scope.get(VERSION_READ)
+    return await context.versions.current(key) if read is None else read
 
 
 def meets(if_match: str, *etags: str) -> bool:
@@ -44,9 +45,11 @@ def not_modified(etag: str) -> Response:
     return Response(status_code=304, headers={"ETag": etag, "Cache-Control": "no-cache"})
 
 
-def versioned(made: Cached[bytes], if_none_match: str | None, media_type: str = "application/json") -> Response:
+def versioned(
+    made: Cached[bytes], experiment: int, if_none_match: str | None = None, media_type: str = "application/json"
+) -> Response:
     """The body with its ETag, or 304."""
-    etag = etag_of(made.version)
+    etag = etag_of(ExperimentVersion(experiment, made.version))
     if matches(if_none_match, etag):
         return not_modified(etag)
     return sent_in_pieces(made.content, headers={"ETag": etag, "Cache-Control": "no-cache"}, media_type=media_type)

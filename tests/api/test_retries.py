@@ -108,6 +108,8 @@ LIFE: list[tuple[str, Any]] = [
     ("resume", None),
     ("pause", None),
     ("conclude", {"arm": "arm-1"}),
+    ("reopen", None),
+    ("conclude", {"arm": "arm-0"}),
     ("archive", None),
 ]
 

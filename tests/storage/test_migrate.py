@@ -11,6 +11,8 @@ import pytest
 from sqlalchemy import inspect
 
 from service.application.commands.ask import Ask
+from service.application.commands.delete import delete
+from service.application.commands.lifecycle import LifecycleMove
 from service.storage.database import Database
 from service.storage.migrate import current, head
 from service.storage.tables import metadata
@@ -83,4 +85,28 @@ def test_going_down_counts_what_was_left_out(new_database: NewDatabase) -> None:
     again = Workers(url)
     assert [one.pending for one in again.look("lone").standings] in ([1, 2], [2, 1])
     assert again.replay("lone") == 4
+    again.close()
+
+
+@pytest.mark.process
+def test_going_down_finishes_deletions(new_database: NewDatabase) -> None:
+    """The release before would show what is on its way out; what stays is rebuilt whole, there and back."""
+    url = new_database()
+    workers = Workers(url)
+    for key in ("kept", "gone"):
+        workers.create(key, [("a", 0.0), ("b", 0.0)])
+        workers.submit(key, Ask(None))
+    workers.submit("gone", LifecycleMove("conclude", "a"))
+    workers.submit("gone", LifecycleMove("archive"))
+    workers.run(delete(workers.contexts[0], "gone", "gone"))
+    workers.close()
+    with Rows(url) as rows:
+        down = alembic(url, "downgrade", "0009")
+        assert down.returncode == 0, down.stderr
+        for table, left in (("experiments", 1), ("arms", 2), ("assignments", 1), ("events", 2)):
+            assert rows.query(f"SELECT count(*) FROM {table}") == [(left,)], table
+    up = alembic(url, "upgrade", "head")
+    assert up.returncode == 0, up.stderr
+    again = Workers(url)
+    assert again.replay("kept") == 2
     again.close()

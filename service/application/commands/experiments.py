@@ -19,7 +19,7 @@ from service.errors import (
 )
 from service.policy.automatic import AutomaticPolicy
 from service.storage import creation
-from service.storage.queries import stored_replies
+from service.storage.queries import stored_experiments, stored_replies
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from service.domain.lookups import LookupRequest
     from service.engine.ledger import Ledger
     from service.engine.queue import Command
+    from service.storage.database import Connection
 
 Described = tuple[Progress, list[ArmRecord]]
 Condition = Callable[[Described], bool]
@@ -100,28 +101,42 @@ async def create(context: Context, experiment: Experiment, arms: Sequence[Arm], 
     check_rule(experiment)
     check_batch_size(experiment, arms)
     check_arms(arms)
+    return await store(context, experiment, arms, once)
+
+
+async def store(
+    context: Context, experiment: Experiment, arms: Sequence[Arm], once: Once[Described], source: Experiment | None = None
+) -> Rendered:
+    """Store a new experiment that was found to be good, or is as good as the one that it duplicates."""
     now = now_microseconds()
     experiment = replace(experiment, created_at=now)
-    created = Event(sequence=1, kind="created", at=now, details=event_details.created_details(experiment, arms))
+    details = event_details.created_details(experiment, arms) | ({"duplicated_from": source.key} if source else {})
+    created = Event(sequence=1, kind="created", at=now, details=details)
     progress = Progress(experiment, version=1, as_of=now, draws=0, epoch=1)
     members = [ArmRecord(arm, ArmStatistics()) for arm in arms]
+    replies_of = source.id if source else 0
     try:
         async with context.database.writing() as connection:
-            stored = await stored_replies.find_reply(connection, once.route, once.key) if once.key is not None else None
-            if stored:
-                return once.repeat(stored)
-            await creation.insert_experiment(
-                connection, progress, members, created, lambda known: once.answer((known, members), now)[1]
-            )
+            if source:
+                await stored_experiments.keep(connection, source.id, source.key)
+            first = await _first_answer(connection, replies_of, once)
+            if first:
+                return first
+            rendered, reply = once.answer((progress, members), now)
+            await creation.insert_experiment(connection, progress, members, created, reply, replies_of=replies_of)
     except ExperimentExists:
         # A retry that ran beside the first request finds the key taken, and then the first one's answer.
-        if once.key is not None:
-            async with context.database.reading() as connection:
-                stored = await stored_replies.find_reply(connection, once.route, once.key)
-            if stored:
-                return once.repeat(stored)
+        async with context.database.reading() as connection:
+            first = await _first_answer(connection, replies_of, once)
+        if first:
+            return first
         raise
-    return once.answer((progress, members), now)[0]
+    return rendered
+
+
+async def _first_answer(connection: Connection, replies_of: int, once: Once[Described]) -> Rendered | None:
+    stored = await stored_replies.find_reply(connection, replies_of, once.route, once.key) if once.key is not None else None
+    return once.repeat(stored) if stored else None
 
 
 class SettingsCommand:

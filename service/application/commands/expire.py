@@ -7,6 +7,7 @@ read the clock: an expiry takes effect when it is swept, as an event like any ot
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from service.application.commands.verdict_watch import VerdictWatch
 from service.domain import step_when_due
 from service.domain.lookups import DUE_AT_ONCE
 from service.engine.clock import now_microseconds
-from service.errors import BestArmError
+from service.errors import BestArmError, ExperimentNotFound
 from service.storage.queries import stored_assignments, stored_replies
 
 if TYPE_CHECKING:
@@ -106,5 +107,6 @@ class Sweeper:
                 await stored_replies.forget_replies(connection, due_by - _REPLIES_KEPT_SECONDS * 1_000_000)
 
     async def _settle(self, key: str, due_by: int) -> None:
-        while await self._context.writer.submit(key, Sweep(due_by)) == DUE_AT_ONCE:
-            pass
+        with suppress(ExperimentNotFound):  # it was deleted a moment ago
+            while await self._context.writer.submit(key, Sweep(due_by)) == DUE_AT_ONCE:
+                pass

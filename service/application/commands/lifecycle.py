@@ -1,4 +1,4 @@
-"""An experiment's life: start, pause, resume, conclude, archive."""
+"""An experiment's life: start, pause, resume, conclude, reopen, archive."""
 
 from __future__ import annotations
 
@@ -39,6 +39,9 @@ class LifecycleMove(SettingsCommand):
         moved = replace(experiment, status=status, last_move=self.move)
         if self.move == "conclude":
             moved = replace(moved, concluded_arm=self._concluded_arm(ledger))
+        if self.move == "reopen":
+            # Its own rule may hold still, and would conclude it again within a second.
+            moved = replace(moved, concluded_arm=None, conclude_when=None)
         details = {"move": self.move, "by": self.by} | event_details.change_details(experiment, moved)
         ledger.change_settings("lifecycle", moved, details, now)
         return described(ledger)
@@ -50,8 +53,8 @@ class LifecycleMove(SettingsCommand):
             return False
         if self.move == "conclude" and self.arm is not None and ledger.position_of(self.arm) != experiment.concluded_arm:
             return False
-        if experiment.last_move is None:  # before moves were kept: two of them lead to running, one to each of the others
-            return experiment.status != "running"
+        if experiment.last_move is None:  # before moves were kept: two of them led to running, one to each of the others
+            return experiment.status != "running" and self.move != "reopen"
         return experiment.last_move == self.move
 
     def _concluded_arm(self, ledger: Ledger) -> int:

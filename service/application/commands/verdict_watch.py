@@ -8,6 +8,7 @@ verdict come and go. Experiments that conclude by themselves are asked whenever 
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from service.storage.queries import stored_experiments
 
 if TYPE_CHECKING:
     from service.application.context import Context
+    from service.domain import ExperimentVersion
     from service.domain.findings import Finding
 
 # An experiment is looked at again when its version has grown by so much, or after so many seconds.
@@ -61,8 +63,9 @@ class VerdictWatch:
 
     async def run(self) -> None:
         """One round."""
-        for key, (version, findings) in self._context.shown.take().items():
-            await self._keep(key, version, findings)
+        for key, (seen, findings) in self._context.shown.take().items():
+            with suppress(ExperimentNotFound):  # it was deleted a moment ago
+                await self._keep(key, seen, findings)
         began = now_microseconds()
         async with self._context.database.reading() as connection:
             news = await stored_experiments.experiments_with_news(connection, self._since - _SKEW_MICROSECONDS)
@@ -89,11 +92,11 @@ class VerdictWatch:
         except Overloaded:
             self._watched[key] = watched  # when there is room
             return
-        watched.looked_at, watched.looked = version, time.monotonic()
-        watched.version = max(watched.version, version)
+        watched.looked_at, watched.looked = version.number, time.monotonic()
+        watched.version = max(watched.version, version.number)
         self._watched[key] = watched  # behind the others
 
-    async def _keep(self, key: str, version: int, findings: list[Finding]) -> None:
+    async def _keep(self, key: str, version: ExperimentVersion, findings: list[Finding]) -> None:
         if not findings:
             return
         for kept in await self._context.writer.submit(key, KeepFindings(version, findings)):

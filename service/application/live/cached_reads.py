@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from service.application.reads.course import Course
     from service.application.reads.forecast import Outlook
     from service.application.reads.recommendation import Recommendation
+    from service.domain import ExperimentVersion
 
 POINTS = 200
 # What one arm takes in memory, about, in a recommendation and in a point of the course.
@@ -23,17 +24,17 @@ _BYTES = 1_000
 _FORECAST_SECONDS = 2.0
 
 
-async def recommendation(reader: Reader, key: str, version: int) -> Recommendation:
+async def recommendation(reader: Reader, key: str, version: ExperimentVersion) -> Recommendation:
     """The recommendation of this version or a newer one."""
 
     async def make() -> Cached[Recommendation]:
         found = await recommendation_read.current(reader, key)
         return Cached(found.progress.version, found, _BYTES * len(found.standings))
 
-    return (await reader.cache.at_least((Subject.RECOMMENDATION, key), version, make)).content
+    return (await reader.cache.at_least((Subject.RECOMMENDATION, version.experiment), version.number, make)).content
 
 
-async def course(reader: Reader, key: str, version: int) -> Course:
+async def course(reader: Reader, key: str, version: ExperimentVersion) -> Course:
     """The course up to this version or a newer one."""
 
     async def make() -> Cached[Course]:
@@ -41,19 +42,19 @@ async def course(reader: Reader, key: str, version: int) -> Course:
         newest = found.points[-1].snapshot.sequence
         return Cached(newest, found, _BYTES * len(found.arms) * len(found.points))
 
-    return (await reader.cache.at_least((Subject.COURSE, key), version, make)).content
+    return (await reader.cache.at_least((Subject.COURSE, version.experiment), version.number, make)).content
 
 
-async def forecast(context: Context, key: str, version: int) -> Outlook:
+async def forecast(context: Context, key: str, version: ExperimentVersion) -> Outlook:
     """The forecast of this version or a newer one, or one that is two seconds old."""
-    subject = (Subject.FORECAST, key)
+    subject = (Subject.FORECAST, version.experiment)
 
     async def make() -> Cached[Outlook]:
         found = await forecast_read.outlook(context, key)
         return Cached(found.version, found, _BYTES)
 
     made = context.cache.newest(subject)
-    if made is None or made.version < version:
+    if made is None or made.version < version.number:
         made = await context.cache.within(subject, _FORECAST_SECONDS, make)
     known: Outlook = made.content
     return known

@@ -16,7 +16,7 @@ Content = TypeVar("Content")
 
 
 class Subject(Enum):
-    """Everything that is cached by version. A key is a subject, with the experiment and the form where there are several."""
+    """Everything that is cached by version. A key is a subject, with the experiment's id and the form where there are several."""
 
     RECOMMENDATION = "what is known of an experiment"
     RECOMMENDATION_JSON = "the same, written"

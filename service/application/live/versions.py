@@ -16,6 +16,7 @@ from service.errors import DatabaseUnavailable, ExperimentNotFound
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from service.domain import ExperimentVersion
     from service.storage.database import Database
 
 _KEY = re.compile(KEY_PATTERN)
@@ -26,10 +27,10 @@ class Versions:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._waiting: dict[str, asyncio.Future[int | None]] = {}
+        self._waiting: dict[str, asyncio.Future[ExperimentVersion | None]] = {}
         self._task: asyncio.Task[None] | None = None
 
-    async def current(self, key: str) -> int:
+    async def current(self, key: str) -> ExperimentVersion:
         """The version now. What cannot be a key does not join the others: a database might refuse the whole statement for it."""
         if not _KEY.fullmatch(key):
             raise ExperimentNotFound(key)
@@ -43,7 +44,7 @@ class Versions:
             raise ExperimentNotFound(key)
         return found
 
-    async def of(self, keys: Collection[str]) -> dict[str, int]:
+    async def of(self, keys: Collection[str]) -> dict[str, ExperimentVersion]:
         """The versions of many at once; unknown keys are left out."""
         return await self._database.version_reader.versions_of(keys)
 
@@ -55,7 +56,7 @@ class Versions:
                     await self._answer({key: answer}, alone=True)
         self._task = None
 
-    async def _answer(self, asked: dict[str, asyncio.Future[int | None]], *, alone: bool = False) -> bool:
+    async def _answer(self, asked: dict[str, asyncio.Future[ExperimentVersion | None]], *, alone: bool = False) -> bool:
         """Answer all of them by one statement; False if it failed and they should be tried one by one."""
         try:
             found = await self.of(asked)

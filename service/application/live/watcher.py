@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from service.application.live.versions import Versions
+    from service.domain import ExperimentVersion
 
 # At most two states a second reach a viewer.
 EVERY_SECONDS = 0.5
@@ -28,11 +29,11 @@ log = structlog.get_logger(__name__)
 
 @dataclass(slots=True)
 class _Watched:
-    version: int
+    version: ExperimentVersion
     viewers: int = 0
     news: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def publish(self, version: int) -> None:
+    def publish(self, version: ExperimentVersion) -> None:
         self.version = version
         self.wake()
 
@@ -72,10 +73,11 @@ class Watcher:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    async def follow(self, key: str, version: int) -> AsyncGenerator[int | None, None]:
+    async def follow(self, key: str, version: ExperimentVersion) -> AsyncGenerator[ExperimentVersion | None, None]:
         """This version, then each newer one that is found; None when nothing has changed for a while.
 
-        Ends when the process stops or the database is away, so that a viewer does not take silence for calm.
+        Ends when the process stops, the database is away or the experiment is deleted, so that a viewer does not take silence
+        for calm.
         """
         watched = self._watched.setdefault(key, _Watched(version))
         watched.viewers += 1
@@ -112,9 +114,12 @@ class Watcher:
 
     async def _read_versions(self) -> None:
         found = await self._versions.of(list(self._watched))
-        for key, version in found.items():
-            watched = self._watched.get(key)
-            if watched is not None and version > watched.version:
+        for key, watched in list(self._watched.items()):
+            version = found.get(key)
+            if version is None or version.experiment != watched.version.experiment:
+                del self._watched[key]  # it was deleted: its viewers come back and are told so
+                watched.wake()
+            elif version.number > watched.version.number:
                 watched.publish(version)
 
     def _release(self) -> None:

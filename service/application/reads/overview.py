@@ -9,6 +9,7 @@ from service.storage.queries import experiment_list
 
 if TYPE_CHECKING:
     from service.application.live.reader import Reader
+    from service.domain import ExperimentVersion
 
 PAGE = 20
 
@@ -26,7 +27,7 @@ class ListFilter:
 class ListPage:
     """The experiments on the page with their versions, and how many there are in all, by status."""
 
-    page: list[tuple[str, int]]
+    page: list[tuple[str, ExperimentVersion]]
     counts: dict[str, int]
 
 

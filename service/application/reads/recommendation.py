@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from service.domain import ExperimentVersion
 from service.domain.limits import FEW_ARMS
 from service.engine.ledger import Ledger
 from service.engine.snapshots import target_shares
@@ -66,6 +67,11 @@ class Recommendation:
     standings: list[Standing]
     unkept: list[Finding]
     """What is shown now and was not found before."""
+
+    @property
+    def version(self) -> ExperimentVersion:
+        """Of which experiment, as of which event."""
+        return ExperimentVersion(self.progress.experiment.id, self.progress.version)
 
 
 def _drifting(ledger: Ledger, contradicted: frozenset[int]) -> list[Arm]:
@@ -211,14 +217,14 @@ async def current_of_few_arms(reader: Reader, key: str) -> Recommendation | None
     return recommend(Ledger(*found), kept.values())
 
 
-async def unkept_findings(context: Context, key: str) -> tuple[int, list[Finding]]:
+async def unkept_findings(context: Context, key: str) -> tuple[ExperimentVersion, list[Finding]]:
     """What is shown now and not kept yet, and at which version; of many arms, from a lane."""
     found = await current_of_few_arms(context, key)
     if found is None:
         return await context.lanes.present.run(_unkept_findings, key)
-    return found.progress.version, found.unkept
+    return found.version, found.unkept
 
 
-async def _unkept_findings(reader: Reader, key: str) -> tuple[int, list[Finding]]:
+async def _unkept_findings(reader: Reader, key: str) -> tuple[ExperimentVersion, list[Finding]]:
     found = await current(reader, key)
-    return found.progress.version, found.unkept
+    return found.version, found.unkept

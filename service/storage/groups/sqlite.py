@@ -105,8 +105,7 @@ class SqliteGroups:
 
         def write(open_: sqlite3.Connection) -> bool:
             try:
-                current = (open_.execute(_VERSION, (experiment_id,)).fetchone()[0] == version for experiment_id, version in guard)
-                if all(current):
+                if all(_is_at(open_, experiment_id, version) for experiment_id, version in guard):
                     _write(open_, stages)
                     return True
             except sqlite3.IntegrityError:
@@ -163,6 +162,12 @@ def prepare(connection: sqlite3.Connection) -> None:
     """WAL, and commits that are on the disk when they return."""
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "temp_store=MEMORY"):
         connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _is_at(open_: sqlite3.Connection, experiment_id: int, version: int) -> bool:
+    """Has the experiment this version? A deleted one has none."""
+    found = open_.execute(_VERSION, (experiment_id,)).fetchone()
+    return found is not None and found[0] == version
 
 
 def _write(open_: sqlite3.Connection, stages: Sequence[Stage]) -> None:

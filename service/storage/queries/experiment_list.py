@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from sqlalchemy import ColumnElement, Select, func, or_, select
 
-from service.storage.tables import experiments
+from service.domain import ExperimentVersion
+from service.storage.tables import DELETED, experiments
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -38,19 +39,21 @@ def ordered(found: Select[Any], wanted: ExperimentFilter, *, after: int | None, 
     if wanted.tag is not None:  # tags are kept as a JSON list, and no tag has a quotation mark in it
         found = found.where(experiments.c.tags.contains(f'"{wanted.tag}"', autoescape=True))
     # Ids are given out in the order of creation.
-    column: ColumnElement[Any] = experiments.c.key if wanted.order.endswith("key") else experiments.c.id
+    by_key = wanted.order.endswith("key")
+    column: ColumnElement[Any] = experiments.c.key if by_key else experiments.c.id
     downwards = wanted.order.startswith("-")
     if after is not None:
-        last = select(column).where(experiments.c.id == after).scalar_subquery()
+        last = select(experiments.c.key).where(experiments.c.id == after).scalar_subquery() if by_key else after
         found = found.where(column < last if downwards else column > last)
     return found.order_by(column.desc() if downwards else column).limit(limit)
 
 
 def _matching(text: str) -> list[ColumnElement[bool]]:
-    """Key or name contain the text, whatever its case."""
+    """Key or name contain the text, whatever its case; none that was deleted does."""
+    there = experiments.c.status != DELETED
     if not text:
-        return []
-    return [or_(*(column.icontains(text, autoescape=True) for column in (experiments.c.key, experiments.c.name)))]
+        return [there]
+    return [there, or_(*(column.icontains(text, autoescape=True) for column in (experiments.c.key, experiments.c.name)))]
 
 
 async def count_by_status(connection: AsyncConnection, text: str) -> dict[str, int]:
@@ -61,10 +64,10 @@ async def count_by_status(connection: AsyncConnection, text: str) -> dict[str, i
 
 async def page_of_versions(
     connection: AsyncConnection, *, text: str, status: str | None, skip: int, limit: int
-) -> list[tuple[str, int]]:
+) -> list[tuple[str, ExperimentVersion]]:
     """Key and version of the experiments on one page of the list, newest first."""
-    wanted = select(experiments.c.key, experiments.c.version).where(*_matching(text))
+    wanted = select(experiments.c.key, experiments.c.id, experiments.c.version).where(*_matching(text))
     if status is not None:
         wanted = wanted.where(experiments.c.status == status)
     wanted = wanted.order_by(experiments.c.id.desc()).offset(skip).limit(limit)
-    return [(key, int(version)) for key, version in await connection.execute(wanted)]
+    return [(key, ExperimentVersion(experiment, version)) for key, experiment, version in await connection.execute(wanted)]

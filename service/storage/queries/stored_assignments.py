@@ -9,7 +9,7 @@ from sqlalchemy import select, text
 
 from service.domain.limits import MOST_VISITED_ASSIGNMENTS
 from service.storage import traffic_rows
-from service.storage.tables import STATUS_CHANGED, assignments, events, experiments
+from service.storage.tables import DELETED, STATUS_CHANGED, assignments, events, experiments
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -130,5 +130,7 @@ async def experiments_with_due(connection: AsyncConnection, now: int) -> Sequenc
         assignments.c.due_at.is_not(None),
         assignments.c.due_at <= now,
     )
-    wanted = select(experiments.c.key).where(experiments.c.may_expire, experiments.c.status != "archived", due.exists())
+    wanted = select(experiments.c.key).where(
+        experiments.c.may_expire, experiments.c.status.not_in(("archived", DELETED)), due.exists()
+    )
     return (await connection.execute(wanted)).scalars().all()

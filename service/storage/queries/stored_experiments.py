@@ -8,10 +8,10 @@ from msgspec.structs import replace
 from sqlalchemy import func, select
 
 from service.domain import Arm
-from service.errors import ExperimentNotFound
+from service.errors import ExperimentNotFound, InvalidValue
 from service.storage import settings_rows, traffic_rows
 from service.storage.queries.experiment_list import ordered
-from service.storage.tables import arms, experiments, findings
+from service.storage.tables import DELETED, arms, experiments, findings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -68,9 +68,27 @@ async def page_of_experiments(
     connection: AsyncConnection, wanted: ExperimentFilter, *, before: int | None, limit: int
 ) -> list[tuple[Progress, int]]:
     """Those that the filter lets through, in its order, and how many arms they have; `before` is the id to go on behind."""
+    if before is not None and wanted.order.endswith("key"):
+        await _require_there(connection, before)
     page = ordered(select(experiments, _last_position().label("last_position")), wanted, after=before, limit=limit)
     found = (await connection.execute(page)).mappings()
     return [(settings_rows.progress_from(row), row["last_position"] + 1) for row in found]
+
+
+async def _require_there(connection: AsyncConnection, experiment_id: int) -> None:
+    """In the order of keys, a page goes on behind an experiment's key: not if that was deleted meanwhile."""
+    there = select(experiments.c.id).where(experiments.c.id == experiment_id, experiments.c.status != DELETED)
+    if (await connection.execute(there)).scalar_one_or_none() is None:
+        raise InvalidValue(
+            "/query/page_token", "The experiment that the last page ended with is gone: begin with the first page."
+        )
+
+
+async def keep(connection: AsyncConnection, experiment_id: int, key: str) -> None:
+    """Let nobody delete the experiment before this transaction ends. Its traffic goes on."""
+    there = select(experiments.c.id).where(experiments.c.id == experiment_id, experiments.c.status != DELETED)
+    if (await connection.execute(there.with_for_update(read=True, key_share=True))).scalar_one_or_none() is None:
+        raise ExperimentNotFound(key)
 
 
 async def listed_arms(connection: AsyncConnection, experiment_ids: Sequence[int]) -> dict[int, list[Arm]]:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from service.domain import StoredReply
 
 
-async def find_reply(connection: AsyncConnection, route: str, key: str) -> StoredReply | None:
-    """The stored first answer to this key on a route outside experiments."""
-    named = (replies.c.experiment_id == 0) & (replies.c.route == route) & (replies.c.key == key)
+async def find_reply(connection: AsyncConnection, experiment_id: int, route: str, key: str) -> StoredReply | None:
+    """The stored first answer to this key on a route of the experiment; 0 stands for routes outside experiments."""
+    named = (replies.c.experiment_id == experiment_id) & (replies.c.route == route) & (replies.c.key == key)
     row = (await connection.execute(select(replies).where(named))).mappings().first()
     return settings_rows.reply_from(row) if row else None
 

@@ -12,6 +12,7 @@ import sqlite3
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
+from service.domain import ExperimentVersion
 from service.errors import DatabaseUnavailable
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _BUSY_SECONDS = 0.5
 class VersionReader(Protocol):
     """Reads versions, each time as they are when asked."""
 
-    async def versions_of(self, keys: Collection[str]) -> dict[str, int]:
+    async def versions_of(self, keys: Collection[str]) -> dict[str, ExperimentVersion]:
         """The versions of those that exist."""
         ...
 
@@ -42,13 +43,14 @@ class SqliteVersionReader:
         self._path = path
         self._connection: sqlite3.Connection | None = None
 
-    async def versions_of(self, keys: Collection[str]) -> dict[str, int]:
+    async def versions_of(self, keys: Collection[str]) -> dict[str, ExperimentVersion]:
         """One statement, which is a snapshot by itself."""
         try:
             if self._connection is None:
                 self._connection = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)
-            statement = "SELECT key, version FROM experiments WHERE key IN (SELECT value FROM json_each(?))"
-            return dict(self._connection.execute(statement, (json.dumps(list(keys)),)).fetchall())
+            statement = "SELECT key, id, version FROM experiments WHERE key IN (SELECT value FROM json_each(?))"
+            found = self._connection.execute(statement, (json.dumps(list(keys)),)).fetchall()
+            return {key: ExperimentVersion(experiment, number) for key, experiment, number in found}
         except sqlite3.OperationalError as trouble:
             raise DatabaseUnavailable(_AWAY) from trouble
 
@@ -66,7 +68,7 @@ class PostgresVersionReader:
         self._connection: asyncpg.Connection[Any] | None = None
         self._turn = asyncio.Lock()
 
-    async def versions_of(self, keys: Collection[str]) -> dict[str, int]:
+    async def versions_of(self, keys: Collection[str]) -> dict[str, ExperimentVersion]:
         """One statement of its own transaction: it sees what was committed before it began."""
         async with self._turn:
             was_kept = self._connection is not None
@@ -81,7 +83,7 @@ class PostgresVersionReader:
                 raise
             except self._away as lost:
                 raise DatabaseUnavailable(_AWAY) from lost
-        return {key: int(version) for key, version in found}
+        return {key: ExperimentVersion(experiment, number) for key, experiment, number in found}
 
     async def _fetch(self, keys: Collection[str]) -> list[Any]:
         """The rows; after a failure of any kind there is no connection left."""
@@ -92,7 +94,7 @@ class PostgresVersionReader:
             except Exception as refused:  # a wrong password, no such database: as good as away
                 raise DatabaseUnavailable(_AWAY) from refused
         try:
-            found = await connection.fetch("SELECT key, version FROM experiments WHERE key = ANY($1)", list(keys))
+            found = await connection.fetch("SELECT key, id, version FROM experiments WHERE key = ANY($1)", list(keys))
         except BaseException:
             connection.terminate()
             raise

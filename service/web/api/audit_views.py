@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from service.domain import PolicySpec, RewardSpec
-from service.web.api.views import policy_view, reward_view, time_text
+from service.domain import ConcludeWhen, PolicySpec, RewardSpec
+from service.web.api.views import policy_view, reward_view, rule_view, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,6 +19,7 @@ _OWN = {"id", "position", "added", "last_move"}
 _WORDS: dict[str, Callable[[Any, list[str]], Any]] = {
     "policy": lambda policy, _: policy_view(PolicySpec(**policy)),
     "reward": lambda reward, _: reward_view(RewardSpec(**reward)),
+    "conclude_when": lambda rule, _: None if rule is None else rule_view(ConcludeWhen(**rule)),
     "created_at": lambda time, _: time_text(time),
     "concluded_arm": lambda position, keys: None if position is None else keys[position],
     "control": lambda position, keys: None if position is None else keys[position],

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query, Request, Response
 
-from service.application.commands import arms, experiments, lifecycle
+from service.application.commands import arms, delete, duplicate, experiments, lifecycle
 from service.application.commands.arms import ArmCondition, ChangeArm
 from service.application.commands.experiments import Condition, Patch
 from service.application.commands.lifecycle import LifecycleMove
@@ -214,10 +214,40 @@ async def conclude_experiment(
     return await _move(request, context, key, LifecycleMove("conclude", body.arm), idempotency)
 
 
+@router.post("/{key}/reopen", response_model=answer_schemas.ExperimentOut, responses=documented(404, 409, 422, 503))
+async def reopen_experiment(request: Request, context: ContextOf, idempotency: IdempotencyKey, key: ExperimentKey) -> Response:
+    """Concluded to paused: no arm is served any more, and `conclude_when` is null, so that it does not conclude at once again."""
+    return await _move(request, context, key, LifecycleMove("reopen"), idempotency)
+
+
 @router.post("/{key}/archive", response_model=answer_schemas.ExperimentOut, responses=documented(404, 409, 422, 503))
 async def archive_experiment(request: Request, context: ContextOf, idempotency: IdempotencyKey, key: ExperimentKey) -> Response:
     """Concluded to archived: everything is frozen."""
     return await _move(request, context, key, LifecycleMove("archive"), idempotency)
+
+
+@router.post(
+    "/{key}/duplicate",
+    status_code=201,
+    response_model=answer_schemas.ExperimentOut,
+    responses=documented(*_UNREADABLE, 404, 409, 503),
+)
+async def duplicate_experiment(
+    request: Request, context: ContextOf, idempotency: IdempotencyKey, key: ExperimentKey, body: request_schemas.DuplicateIn
+) -> Response:
+    """A draft with the same settings and arms, with a seed of its own and no data."""
+    answered = once(request, "duplicate", idempotency, 201, _render_experiment)
+    rendered = await duplicate.duplicate(context, key, body.key, answered)
+    return rendered_response(rendered, {"Location": f"/v1/experiments/{body.key}"})
+
+
+@router.delete("/{key}", status_code=204, responses=documented(404, 409, 422, 503))
+async def delete_experiment(
+    context: ContextOf, key: ExperimentKey, confirm: Annotated[str, Query(description="The experiment's key, once more.")]
+) -> Response:
+    """Delete a draft, or an archived experiment, with all that ever happened to it. This cannot be undone."""
+    await delete.delete(context, key, confirm)
+    return Response(status_code=204)
 
 
 @router.post(

@@ -228,6 +228,14 @@ class ExperimentPatch(Request):
     reward: RewardIn = RewardIn()
 
 
+class DuplicateIn(Request):
+    """What the duplicate is called."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"key": "checkout-button-2"}]})
+
+    key: Key
+
+
 class ConcludeIn(Request):
     """Which arm to serve from now on; without it, the recommendation."""
 

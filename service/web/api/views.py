@@ -81,7 +81,8 @@ def reward_view(reward: RewardSpec) -> dict[str, Any]:
     return view | ({"min": reward.minimum, "max": reward.maximum} if reward.kind == "bounded" else {})
 
 
-def _rule_view(rule: ConcludeWhen | None) -> dict[str, Any] | None:
+def rule_view(rule: ConcludeWhen | None) -> dict[str, Any] | None:
+    """When an experiment concludes by itself."""
     if rule is None:
         return None
     waits_for = "beats_control" if rule.beats_control else "decided" if rule.decided else "separated"
@@ -114,7 +115,7 @@ def _experiment_view(progress: Progress, arms: list[dict[str, Any]]) -> dict[str
         "expiry": asdict(experiment.expiry) if experiment.expiry else None,
         "sticky": experiment.sticky,
         "confidence": experiment.confidence,
-        "conclude_when": _rule_view(experiment.conclude_when),
+        "conclude_when": rule_view(experiment.conclude_when),
         "tags": experiment.tags,
         "owner": experiment.owner,
         "worthwhile": experiment.worthwhile,

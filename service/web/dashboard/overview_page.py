@@ -14,6 +14,7 @@ from service.web.api import views
 
 if TYPE_CHECKING:
     from service.application.live.reader import Reader
+    from service.domain import ExperimentVersion
 
 # A sparkline is small: it may lag behind the numbers beside it.
 _SPARKLINE_SECONDS = 10.0
@@ -29,7 +30,7 @@ async def render_page(reader: Reader, wanted: overview.ListFilter) -> bytes:
     return msgspec.json.encode(content)
 
 
-async def _row(reader: Reader, key: str, version: int) -> dict[str, Any]:
+async def _row(reader: Reader, key: str, version: ExperimentVersion) -> dict[str, Any]:
     async def make() -> Cached[bytes]:
         standing = await cached_reads.recommendation(reader, key, version)
         leader = standing.concluded_arm or standing.best
@@ -55,9 +56,9 @@ async def _row(reader: Reader, key: str, version: int) -> dict[str, Any]:
         seen, shares = await course.leaders_share(reader, key, _SPARKLINE_POINTS)
         return cached_bytes(seen, views.encode([round(share, 4) for share in shares]))
 
-    row = await reader.cache.at_least((Subject.LIST_ROW, key), version, make)
-    line = reader.cache.newest((Subject.SPARKLINE, key))
-    if line is None or (line.version < version and line.age > _SPARKLINE_SECONDS):
-        line = await reader.cache.at_least((Subject.SPARKLINE, key), version, draw)
+    row = await reader.cache.at_least((Subject.LIST_ROW, version.experiment), version.number, make)
+    line = reader.cache.newest((Subject.SPARKLINE, version.experiment))
+    if line is None or (line.version < version.number and line.age > _SPARKLINE_SECONDS):
+        line = await reader.cache.at_least((Subject.SPARKLINE, version.experiment), version.number, draw)
     shown: dict[str, Any] = json.loads(row.content)
     return shown | {"sparkline": msgspec.Raw(line.content)}

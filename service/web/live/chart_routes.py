@@ -46,10 +46,10 @@ async def get_chart(
     """
     if chart not in _CHARTS:
         raise NotFound(f"There is no chart {chart!r}: there are {', '.join(_CHARTS)}.")
-    subject = (Subject.CHART, key, chart, theme, size)
+    current = await etags.current_version(request, context, key)
+    subject = (Subject.CHART, current.experiment, chart, theme, size)
     made = context.cache.newest(subject) if version else None
     if made is None or made.version < version:
-        current = await etags.current_version(request, context, key)
         etag = etags.etag_of(current)
         if etags.matches(if_none_match, etag):
             return etags.not_modified(etag)
@@ -57,8 +57,8 @@ async def get_chart(
         async def make() -> Cached[bytes]:
             return cached_bytes(*await context.lanes.courses.run(heavy_reads.draw_chart, key, current, chart, (theme, size)))
 
-        made = await context.cache.at_least(subject, current, make)
-    answer = etags.versioned(made, if_none_match, _MEDIA_TYPE)
+        made = await context.cache.at_least(subject, current.number, make)
+    answer = etags.versioned(made, current.experiment, if_none_match, _MEDIA_TYPE)
     answer.headers["Content-Security-Policy"] = "default-src 'none'"
     answer.headers["X-Content-Type-Options"] = "nosniff"
     return answer

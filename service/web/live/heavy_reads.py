@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
     from service.application.live.reader import Reader
+    from service.domain import ExperimentVersion
     from service.web.charts.style import SizeName, ThemeName
 
     ChartName: TypeAlias = Literal["means", "traffic", "certainty"]
 
 
-async def render_recommendation(reader: Reader, key: str, version: int) -> tuple[int, bytes]:
+async def render_recommendation(reader: Reader, key: str, version: ExperimentVersion) -> tuple[int, bytes]:
     """The recommendation of this version or a newer one as JSON, and which version it is."""
     found = await cached_reads.recommendation(reader, key, version)
     return found.progress.version, views.encode(views.recommendation_view(found))
@@ -34,7 +35,7 @@ async def render_history(reader: Reader, key: str, points: int) -> tuple[int, by
 
 
 async def draw_chart(
-    reader: Reader, key: str, version: int, chart: ChartName, names: tuple[ThemeName, SizeName]
+    reader: Reader, key: str, version: ExperimentVersion, chart: ChartName, names: tuple[ThemeName, SizeName]
 ) -> tuple[int, bytes]:
     """A picture of this version or a newer one, and which version it is."""
     style = style_for(*names)

@@ -36,7 +36,7 @@ async def get_recommendation(
     etag = etags.etag_of(version)
     if etags.matches(if_none_match, etag):
         return etags.not_modified(etag)
-    return etags.versioned(await rendered_recommendation.recommendation(context, key, version), None)
+    return etags.versioned(await rendered_recommendation.recommendation(context, key, version), version.experiment)
 
 
 @router.get("/forecast", response_model=recommendation_schemas.ForecastOut, responses=documented(404, 409, 503))
@@ -59,7 +59,7 @@ async def get_history(
     async def make() -> Cached[bytes]:
         return cached_bytes(*await context.lanes.courses.run(heavy_reads.render_history, key, points))
 
-    made = await context.cache.at_least((Subject.HISTORY_JSON, key, points), version, make)
+    made = await context.cache.at_least((Subject.HISTORY_JSON, version.experiment, points), version.number, make)
     return sent_in_pieces(made.content)
 
 

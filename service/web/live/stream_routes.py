@@ -9,6 +9,7 @@ from fastapi import APIRouter, Response
 from fastapi.responses import StreamingResponse
 
 from service.application.context import Context
+from service.domain import ExperimentVersion
 from service.errors import BestArmError
 from service.web.api.body import StrictRoute
 from service.web.api.parameters import ContextOf, ExperimentKey
@@ -36,7 +37,7 @@ async def stream(context: ContextOf, key: ExperimentKey) -> Response:
     return StreamingResponse(_events(context, key, version), headers=_HEADERS, media_type="text/event-stream")
 
 
-async def _events(context: Context, key: str, version: int) -> AsyncIterator[bytes]:
+async def _events(context: Context, key: str, version: ExperimentVersion) -> AsyncIterator[bytes]:
     yield _RETRY
     sent = 0
     try:
@@ -44,7 +45,7 @@ async def _events(context: Context, key: str, version: int) -> AsyncIterator[byt
             async for newest in versions:
                 if newest is None:
                     yield _STILL_HERE
-                elif newest > sent:  # what was sent last may have been newer than what was asked for
+                elif newest.number > sent:  # what was sent last may have been newer than what was asked for
                     made = await rendered_recommendation.recommendation(context, key, newest)
                     sent = made.version
                     yield b"id: %d\ndata: %b\n\n" % (made.version, made.content)

@@ -115,7 +115,7 @@ def experiment(new_database: NewDatabase) -> Iterator[Experiment]:
     workers.submit(_KEY, Sweep(workers.now))
     last = ask(9, 0)
     workers.submit(_KEY, Tell(last[0], "reward", 3.0))
-    version = workers.look(_KEY).progress.version
+    version = workers.look(_KEY).version
     seen = [Finding("separated", 0, 1, 5.0, 0.01), Finding("separated", 0, 2, 5.0, 0.01), Finding("harmful", 3, 2, 4.5, 0.02)]
     assert len(workers.submit(_KEY, KeepFindings(version, seen))) == 3
     assert workers.submit(_KEY, KeepFindings(version, seen), 1) == []

@@ -76,4 +76,4 @@ def test_unknown_keys_are_left_out(workers: Workers) -> None:
     """Those that exist have their version."""
     workers.create("one", [("a", 0), ("b", 0)])
     reader = workers.contexts[0].database.version_reader
-    assert workers.run(reader.versions_of(["one", "none"])) == {"one": 1}
+    assert workers.run(reader.versions_of(["one", "none"])) == {"one": (1, 1)}

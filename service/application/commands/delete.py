@@ -1,0 +1,106 @@
+"""Delete: an experiment is gone for everybody at once, and its rows go in the background, a chunk a transaction.
+
+Every worker looks once a second for experiments whose rows are not all gone. So a deletion goes on wherever it stopped, whatever
+became of the worker that began it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import structlog
+
+from service.engine.clock import now_microseconds
+from service.errors import BestArmError, IllegalTransition, InvalidValue
+from service.storage import removal
+from service.storage.queries import stored_log
+
+if TYPE_CHECKING:
+    from service.application.context import Context
+    from service.domain import Json, Progress
+
+# A draft has no data that could be missed; an archived experiment was given up before.
+_DELETABLE = ("draft", "archived")
+# Some milliseconds of a transaction. On SQLite every writer waits for it.
+_ROWS_AT_ONCE = 500
+# After each chunk, as many times as long as it took: what is left of the database is for those who wait for answers.
+_PAUSE = 4.0
+_SHORTEST_PAUSE_SECONDS = 0.005
+
+log = structlog.get_logger(__name__)
+
+
+async def delete(context: Context, key: str, confirmed: str) -> None:
+    """Answered when nobody can find it any more, and its key is free."""
+    if confirmed != key:
+        raise InvalidValue("/query/confirm", f"To delete an experiment, repeat its key: `confirm` must be {key!r}.")
+    async with context.database.writing() as connection:
+        progress = await removal.locked(connection, key)
+        status = progress.experiment.status
+        if status not in _DELETABLE:
+            raise IllegalTransition(f"Experiment {key!r} is {status}: only drafts and archived experiments can be deleted.")
+        await removal.mark(connection, progress)
+        await stored_log.append(connection, "experiment_deleted", _details(progress), now_microseconds())
+
+
+def _details(progress: Progress) -> dict[str, Json]:
+    """What people will want to know of it once it is gone."""
+    experiment = progress.experiment
+    return {
+        "experiment": experiment.key,
+        "name": experiment.name,
+        "owner": experiment.owner,
+        "status": experiment.status,
+        "created_at": experiment.created_at,
+        "draws": progress.draws,
+        "version": progress.version,
+    }
+
+
+class Deleter:
+    """Looks for rows of deleted experiments again and again until it is closed."""
+
+    def __init__(self, context: Context, every_seconds: float) -> None:
+        self._context = context
+        self._every = every_seconds
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin."""
+        self._task = asyncio.create_task(self._run(), name="deleter")
+
+    async def close(self) -> None:
+        """Stop; some worker goes on from here."""
+        if self._task:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self.remove_all()
+            except BestArmError as trouble:
+                log.warning("deleted rows could not be removed and will be tried again", reason=str(trouble))
+            except Exception:
+                log.exception("removing deleted rows failed and will be tried again")
+            await asyncio.sleep(self._every)
+
+    async def remove_all(self) -> None:
+        """Remove whatever is left of deleted experiments, but for those that another worker is at."""
+        async with self._context.database.reading() as connection:
+            left = await removal.marked(connection)
+        for experiment_id in left:
+            await self._remove(experiment_id)
+
+    async def _remove(self, experiment_id: int) -> None:
+        """Chunk by chunk, with a pause after each, until nothing is left or another worker is at it."""
+        loop = asyncio.get_running_loop()
+        place: removal.Place | None = removal.Place()
+        while place is not None:
+            began = loop.time()
+            async with self._context.database.writing() as connection:
+                if not await removal.is_ours(connection, experiment_id):
+                    return
+                place = await removal.remove_chunk(connection, experiment_id, place, _ROWS_AT_ONCE)
+            await asyncio.sleep(max(_SHORTEST_PAUSE_SECONDS, _PAUSE * (loop.time() - began)))
