@@ -117,7 +117,7 @@ def test_the_command_is_where_the_readme_says() -> None:
 
 def test_pasted_commands_carry_no_comments() -> None:
     """An interactive zsh takes a comment at the end of a command for arguments."""
-    for name in ("README.md", "docs/operations.md"):
+    for name in ("README.md", "CONTRIBUTING.md", "docs/operations.md"):
         for language, content in blocks_of(text_of(name)):
             if language in {"sh", "bash"}:
                 assert not re.search(r"(^|\s)#\s", content), content
