@@ -1,8 +1,9 @@
 # The dashboard: see it, photograph it, measure it.
 .PHONY: demo screenshots bench-viewers bench-charts
+DEMO_PORT ?= 8100
 
-demo: $(RUNTIME) ## Start the service with three experiments and simulated visitors (BESTARM_PORT=8000).
-	$(BIN)/python -m scripts.demo
+demo: $(RUNTIME) ## Start a service of its own with three experiments and simulated visitors, on 127.0.0.1:8100 (DEMO_PORT=8100).
+	$(BIN)/python -m scripts.demo --port $(DEMO_PORT)
 
 screenshots: $(EVERYTHING) browser ## Photograph the dashboard into docs/screenshots/.
 	$(BIN)/python -m scripts.screenshots

@@ -1,25 +1,37 @@
-"""`make demo`: the service on a temporary database, three experiments, and simulated visitors. Ctrl-C stops it all."""
+"""`make demo`: a service of its own, on its own port and a temporary database, three experiments and simulated visitors.
+
+It talks to no service but the one it started. Ctrl-C stops both, and nothing is left; if something goes wrong, it says in a
+sentence what, and keeps the service's log.
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
-import os
 import random
+import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 import urllib.error
 import urllib.request
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
+from scripts.demo_service import START_SECONDS, DemoService, Trouble, require_free
+
+_PORT = 8100
+"""Not that of `make serve`: both may run."""
 _TICK_SECONDS = 0.25
-_START_SECONDS = 120
+_ANSWER_SECONDS = 10
 _SILENT_SECONDS = 20
+_INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass
@@ -36,7 +48,8 @@ class Crowd:
     waiting: deque[tuple[int, str, float]] = field(default_factory=deque)
 
     def reward(self, arm: str) -> float | None:
-        """What a visitor gives for this arm; None stays silent."""
+        """What a visitor gives for this arm; None stays silent. One that somebody added meanwhile is as good as the average."""
+        self.worth.setdefault(arm, fmean(self.worth.values()))
         if self.spread is not None:
             return max(0.0, random.gauss(self.worth[arm], self.spread))
         converts = random.random() < self.worth[arm]  # noqa: S311 - likewise
@@ -111,11 +124,16 @@ CROWDS = [
 ]
 
 
+# A reply that is cut off, or none.
+_NO_ANSWER = (OSError, HTTPException, json.JSONDecodeError)
+
+
 class Demo:
     """Talks to the service as a product's backend would."""
 
     def __init__(self, address: str) -> None:
         self.address = address
+        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no proxy stands between us and ourselves
 
     def call(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - any JSON
         """One request."""
@@ -123,24 +141,32 @@ class Demo:
         request = urllib.request.Request(  # noqa: S310 - our own service
             self.address + path, data, {"Content-Type": "application/json"}, method=method
         )
-        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310 - likewise
+        with self._opener.open(request, timeout=_ANSWER_SECONDS) as answer:
             return json.load(answer)
 
-    def wait_until_ready(self) -> None:
+    def wait_until_ready(self, require_service: Callable[[], None]) -> None:
         """Until the service answers."""
-        deadline = time.monotonic() + _START_SECONDS
+        deadline = time.monotonic() + START_SECONDS
         while True:
+            require_service()
             try:
                 self.call("GET", "/readyz")
-            except OSError:
+            except _NO_ANSWER:
                 if time.monotonic() > deadline:
-                    raise
+                    raise Trouble(f"The service does not answer at {self.address}.") from None
                 time.sleep(0.1)
             else:
                 return
 
     def visit(self, crowd: Crowd, tick: int, visitors: int) -> None:
-        """Some visitors come, and the rewards that are due are told."""
+        """Some visitors come, and the rewards that are due are told; not while somebody has stopped or removed the experiment."""
+        try:
+            self._visit(crowd, tick, visitors)
+        except urllib.error.HTTPError as refused:
+            if refused.code not in {404, 409}:
+                raise
+
+    def _visit(self, crowd: Crowd, tick: int, visitors: int) -> None:
         where = f"/v1/experiments/{crowd.experiment['key']}"
         asked = self.call("POST", f"{where}/assignments/batch", {"count": visitors})["assignments"]
         for one in asked:
@@ -155,42 +181,75 @@ class Demo:
             self.call("POST", f"{where}/rewards", {"rewards": due})
 
 
-def run(address: str, seconds: float | None = None) -> None:
-    """Create the experiments and send visitors, for ever or for some seconds."""
+def run(address: str, seconds: float | None = None, require_service: Callable[[], None] = lambda: None) -> None:
+    """Create the experiments and send visitors, for ever or for some seconds, while the service is there."""
     demo = Demo(address)
-    demo.wait_until_ready()
+    demo.wait_until_ready(require_service)
     for crowd in CROWDS:
         demo.call("POST", "/v1/experiments", crowd.experiment)
-    print(f"\n  Open {address} and watch. Ctrl-C stops it.\n", flush=True)  # noqa: T201 - says what to do
-    began, tick = time.monotonic(), 0
+    _say(f"\n  Open {address} and watch. Ctrl-C stops it.\n")
+    began, tick, answers = time.monotonic(), 0, True
     while seconds is None or time.monotonic() - began < seconds:
         tick += 1
-        for crowd in CROWDS:
-            try:
+        try:
+            for crowd in CROWDS:
                 demo.visit(crowd, tick, crowd.visitors)
-            except urllib.error.HTTPError as refused:
-                if refused.code != 409:  # noqa: PLR2004 - paused or archived by hand: the visitors come back later
-                    raise
+        except _NO_ANSWER as trouble:
+            require_service()
+            if answers:
+                _say(f"The service does not answer as it should ({trouble}). The visitors try again.")
+            answers = False
+        else:
+            if not answers:
+                _say("The service answers again.")
+            answers = True
         time.sleep(max(0.0, began + tick * _TICK_SECONDS - time.monotonic()))
 
 
+def play(port: int) -> None:
+    """Start the service and send visitors, until interrupted."""
+    require_free(port)
+    folder = Path(tempfile.mkdtemp(prefix="bestarm-demo-"))
+    service, well = None, True
+    try:
+        service = DemoService(folder, port)
+        _say(f"The demo's database and log are in {folder} until it ends.")
+        run(service.address(), require_service=service.require)
+    except (Trouble, *_NO_ANSWER) as trouble:
+        well = False
+        raise Trouble(f"{trouble}\nThe log of the demo's service is kept: {folder / 'service.log'}") from trouble
+    finally:
+        for number in _INTERRUPTIONS:  # whoever presses Ctrl-C once more
+            signal.signal(number, signal.SIG_IGN)
+        if service is not None:
+            service.stop()
+        if well:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _say(sentence: str) -> None:
+    print(sentence, flush=True)  # noqa: T201 - a program's word to people
+
+
+def _port(text: str) -> int:
+    if text.isdecimal() and int(text) in range(1, 65536):
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text} is not a port: 1 to 65535")
+
+
 def main() -> int:
-    """Start the service, the visitors, and stop both together."""
-    port = os.environ.get("BESTARM_PORT", "8000")
-    with tempfile.TemporaryDirectory(prefix="bestarm-demo-") as folder:
-        settings = {"BESTARM_DATABASE_URL": f"sqlite:///{Path(folder) / 'demo.db'}", "BESTARM_LOG_LEVEL": "warning"}
-        service = subprocess.Popen([sys.executable, "-m", "service", "serve", "--port", port], env=os.environ | settings)  # noqa: S603 - our own program
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-        try:
-            run(f"http://127.0.0.1:{port}")
-        except (KeyboardInterrupt, OSError) as stopped:
-            if service.poll() is not None:
-                return service.returncode
-            if not isinstance(stopped, KeyboardInterrupt):
-                raise
-        finally:
-            service.terminate()
-            service.wait(30)
+    """The exit code: 0 if it ran until it was stopped."""
+    for number in _INTERRUPTIONS:
+        signal.signal(number, signal.default_int_handler)
+    parser = argparse.ArgumentParser(prog="make demo", description="A service with simulated visitors, to watch.")
+    parser.add_argument("--port", type=_port, default=_PORT, help=f"port of the demo's service ({_PORT})")
+    try:
+        play(parser.parse_args().port)
+    except KeyboardInterrupt:
+        _say("\nThe demo has ended; nothing is left of it.")
+    except Trouble as trouble:
+        print(trouble, file=sys.stderr)  # noqa: T201 - likewise
+        return 1
     return 0
 
 

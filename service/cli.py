@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from tempfile import TemporaryDirectory
-from typing import Annotated
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated, NoReturn
 
 import typer
-import uvicorn
 from pydantic import ValidationError
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
 
-from service import __version__
+from service import __version__, serving
 from service.application.reads.readiness import require_ready
 from service.application.reads.replay import Difference
 from service.application.reads.replay import replay as replay_history
 from service.errors import BestArmError
 from service.settings import Settings
 from service.simulation import simulation_commands
-from service.storage.database import Database, display_url
+from service.storage.database import Database, display_url, require_file
 from service.storage.migrate import migrate as migrate_database
-from service.web.fast_path.protocol import FastPathProtocol
 from service.web.hosts import is_loopback
-from service.web.request_metrics import FOLDER as METRICS_FOLDER
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -35,12 +34,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Find the best variant with live traffic.",
 )
-say = Console(stderr=True, highlight=False)
-# Requests in flight get this long to finish after Ctrl-C or SIGTERM.
-_GRACE_SECONDS = 20
-# A worker on a busy host may need long to start; killed too soon it would be started again and again, and never serve. But the
-# parent waits that long, too, for one that dies just while it is asked whether it is well.
-_STARTING_SECONDS = 20
+# Sentences for people. In a terminal they are broken between words; what a file or a log collector gets stays one line.
+say = Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
 
 
 def _version(wanted: bool) -> None:  # noqa: FBT001 - typer's callback
@@ -58,25 +53,38 @@ def main(
     """Find the best variant with live traffic."""
 
 
+def _refuse(what: str, why: str, *, code: int) -> NoReturn:
+    """Leave with a sentence."""
+    say.print(f"[red]{escape(what)}[/]: {escape(why)}")
+    raise typer.Exit(code)
+
+
 def _settings(**given: object) -> Settings:
     """The settings, or a sentence on the one that is wrong."""
     try:
         return Settings(**given)  # type: ignore[arg-type] # pydantic checks them
     except ValidationError as wrong:
         first = wrong.errors()[0]
-        say.print(f"[red]BESTARM_{str(first['loc'][0]).upper()}[/] is {first['input']!r}: {first['msg']}.")
-        raise typer.Exit(2) from wrong
+        _refuse(f"BESTARM_{str(first['loc'][0]).upper()} is {first['input']!r}", f"{first['msg']}.", code=2)
+
+
+@asynccontextmanager
+async def _opened(settings: Settings, *, may_be_new: bool) -> AsyncIterator[Database]:
+    """The database that is set, until the block ends."""
+    require_file(settings.database_url, may_be_new=may_be_new)
+    database = Database(settings.database_url)
+    try:
+        yield database
+    finally:
+        await database.close()
 
 
 async def _prepare(settings: Settings) -> None:
     """An embedded database is migrated on the spot; a PostgreSQL belongs to its operator."""
-    database = Database(settings.database_url)
-    try:
+    async with _opened(settings, may_be_new=True) as database:
         if database.is_sqlite:
             await migrate_database(database)
         await require_ready(database)
-    finally:
-        await database.close()
 
 
 def _reason(trouble: Exception) -> str:
@@ -87,15 +95,13 @@ def _reason(trouble: Exception) -> str:
     return str(trouble) if first is trouble else f"{trouble} ({first})"
 
 
-@contextmanager
-def _shared_metrics(workers: int) -> Iterator[None]:
-    """Several workers add up their metrics in a folder; it must be known before the workers import anything."""
-    if workers == 1:
-        yield
-        return
-    with TemporaryDirectory(prefix="bestarm-metrics-", ignore_cleanup_errors=True) as folder:
-        os.environ[METRICS_FOLDER] = folder
-        yield
+def _listening(settings: Settings) -> list[socket.socket]:
+    """The port, taken before anything else is touched: whoever has it may be using the same database."""
+    try:
+        return serving.bound_sockets(settings.host, settings.port)
+    except OSError as trouble:
+        hint = " Is the service running already? `--port` chooses another." if trouble.errno == errno.EADDRINUSE else ""
+        _refuse(f"Cannot listen on {settings.host}:{settings.port}", f"{trouble.strerror}.{hint}", code=1)
 
 
 @app.command()
@@ -111,36 +117,24 @@ def serve(
     given = {"host": host, "port": port, "workers": workers}
     settings = _settings(**{name: value for name, value in given.items() if value is not None})
     if not is_loopback(settings.host) and not insecure:
-        say.print(
-            f"[red]Refusing to listen on {settings.host}[/]: the API has no keys yet, so anyone who reaches it may change "
-            "anything. Listen on 127.0.0.1, or pass --insecure if the network itself is private."
+        _refuse(
+            f"Refusing to listen on {settings.host}",
+            "the API has no keys yet, so anyone who reaches it may change anything. "
+            "Listen on 127.0.0.1, or pass --insecure if the network itself is private.",
+            code=2,
         )
-        raise typer.Exit(2)
+    sockets = _listening(settings)
     try:
         asyncio.run(_prepare(settings))
     except BestArmError as trouble:
-        say.print(f"[red]Cannot start on {display_url(settings.database_url)}[/]: {escape(_reason(trouble))}")
-        raise typer.Exit(1) from trouble
-    say.print(f"bestarm {__version__} on http://{settings.host}:{settings.port} with {display_url(settings.database_url)}")
+        _refuse(f"Cannot start on {display_url(settings.database_url)}", _reason(trouble), code=1)
+    if sys.stderr.isatty():  # the log says it, too, but not to people
+        address = serving.address_of(settings.host, sockets)
+        say.print(f"bestarm {__version__} on {address} with {escape(display_url(settings.database_url))}. Ctrl-C stops it.")
     for name, value in given.items():  # the worker processes read their settings from the environment
         if value is not None:
             os.environ[f"BESTARM_{name.upper()}"] = str(value)
-    with _shared_metrics(settings.workers):
-        uvicorn.run(
-            "service.main:create_server",
-            factory=True,
-            host=settings.host,
-            port=settings.port,
-            workers=settings.workers,
-            log_level=settings.log_level,
-            http=FastPathProtocol,
-            server_header=False,
-            access_log=False,
-            ws="none",
-            proxy_headers=False,  # nothing here looks at the client's address
-            timeout_graceful_shutdown=_GRACE_SECONDS,
-            timeout_worker_healthcheck=_STARTING_SECONDS,
-        )
+    raise typer.Exit(serving.run(settings, sockets))
 
 
 @app.command()
@@ -149,13 +143,11 @@ def replay(key: Annotated[str, typer.Argument(help="Key of the experiment.")]) -
     settings = _settings()
 
     async def run() -> int:
-        database = Database(settings.database_url)
-        try:
+        async with _opened(settings, may_be_new=False) as database:
+            await require_ready(database)
             with Progress(console=say, transient=True) as bar:
                 task = bar.add_task(f"Replaying {key}", total=None)
                 return await replay_history(database, key, lambda done, of: bar.update(task, completed=done, total=of))
-        finally:
-            await database.close()
 
     try:
         events = asyncio.run(run())
@@ -163,8 +155,7 @@ def replay(key: Annotated[str, typer.Argument(help="Key of the experiment.")]) -
         typer.echo(f"{key}: {difference}")
         raise typer.Exit(1) from difference
     except BestArmError as trouble:
-        say.print(f"[red]Cannot replay[/]: {escape(_reason(trouble))}")
-        raise typer.Exit(2) from trouble
+        _refuse("Cannot replay", _reason(trouble), code=2)
     typer.echo(f"{key}: {events:,} events replayed, no difference.")
 
 
@@ -174,18 +165,14 @@ def migrate() -> None:
     settings = _settings()
 
     async def run() -> None:
-        database = Database(settings.database_url)
-        try:
+        async with _opened(settings, may_be_new=True) as database:
             await migrate_database(database)
-        finally:
-            await database.close()
 
     try:
         asyncio.run(run())
     except (BestArmError, OSError) as trouble:
-        say.print(f"[red]Cannot migrate {display_url(settings.database_url)}[/]: {escape(_reason(trouble))}")
-        raise typer.Exit(1) from trouble
-    say.print(f"{display_url(settings.database_url)} is at the newest migration.")
+        _refuse(f"Cannot migrate {display_url(settings.database_url)}", _reason(trouble), code=1)
+    say.print(f"{escape(display_url(settings.database_url))} is at the newest migration.")
 
 
 simulation_commands.register(app)

@@ -8,11 +8,10 @@ import resource
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-import structlog
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
-from service import __version__
+from service import __version__, log_lines
 from service.application.commands.delete import Deleter
 from service.application.commands.expire import Sweeper
 from service.application.context import Context
@@ -41,12 +40,9 @@ from service.web.middleware.not_modified import NotModifiedMiddleware
 from service.web.middleware.request_id import RequestIdMiddleware
 from service.web.middleware.request_timing import RequestTimingMiddleware
 from service.web.middleware.same_origin import SameOriginMiddleware
-from service.web.request_context import current_request_id
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-
-    from structlog.typing import EventDict
 
 _ROUTES = (
     experiment_routes,
@@ -151,22 +147,10 @@ def _spare_the_collector() -> None:
 
 
 def create_server() -> FastAPI:
-    """What uvicorn runs: the application, and logs as JSON lines."""
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso"),
-            _add_request_id,
-            structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(),
-        ]
-    )
-    return create_app()
-
-
-def _add_request_id(_logger: object, _method: str, entry: EventDict) -> EventDict:
-    request_id = current_request_id()
-    return {**entry, "request_id": request_id} if request_id else entry
+    """What uvicorn runs: the application, and its log."""
+    settings = Settings()
+    log_lines.configure(settings.log_level)
+    return create_app(settings)
 
 
 def _operation_id(route: APIRoute) -> str:

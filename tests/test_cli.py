@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from threading import Event, Thread
 
@@ -25,7 +27,7 @@ def bestarm(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
     """Run the command to its end."""
     return subprocess.run(
         [sys.executable, "-m", "service", *arguments],
-        env=os.environ | {"COLUMNS": "200"} | environment,
+        env=os.environ | environment,
         capture_output=True,
         text=True,
         timeout=180,
@@ -50,7 +52,8 @@ def test_only_loopback_without_being_told(host: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("variable", "value"), [("BESTARM_PORT", "99999"), ("BESTARM_WORKERS", "0"), ("BESTARM_LOG_LEVEL", "loud")]
+    ("variable", "value"),
+    [("BESTARM_PORT", "99999"), ("BESTARM_WORKERS", "0"), ("BESTARM_LOG_LEVEL", "loud"), ("BESTARM_LOG_LEVEL", "[/red]")],
 )
 def test_a_wrong_setting_is_named(variable: str, value: str) -> None:
     """A setting out of its range is named in a sentence, not in a stack trace."""
@@ -83,11 +86,55 @@ def test_a_postgresql_must_be_migrated_by_its_operator(postgres: Postgres) -> No
 )
 def test_a_database_that_cannot_be_used_is_named(url: str) -> None:
     """The command says so in a sentence and leaves; no stack trace."""
-    for command in ("serve", "migrate"):
-        refused = bestarm(command, BESTARM_DATABASE_URL=url)
+    for command in (["serve", "--port", "0"], ["migrate"]):
+        refused = bestarm(*command, BESTARM_DATABASE_URL=url)
         assert refused.returncode == 1
         assert "Cannot" in refused.stderr
         assert "Traceback" not in refused.stderr
+
+
+def test_an_embedded_database_that_is_not_there_is_not_made_to_look_into(tmp_path: Path) -> None:
+    """`replay` names the file and the setting; only `serve` and `migrate` make a new database, folder and all."""
+    file = tmp_path / "typo" / "bestarm.db"
+    refused = bestarm("replay", "any", BESTARM_DATABASE_URL=f"sqlite:///{file}")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr == f"Cannot replay: There is no database {file}. BESTARM_DATABASE_URL says which one is meant.\n"
+    assert not file.parent.exists()
+    assert bestarm("migrate", BESTARM_DATABASE_URL=f"sqlite:///{file}").returncode == 0
+    unknown = bestarm("replay", "any", BESTARM_DATABASE_URL=f"sqlite:///{file}")
+    assert unknown.returncode == 2
+    assert "any" in unknown.stderr
+
+
+def test_an_embedded_database_without_a_schema_is_named(tmp_path: Path) -> None:
+    """`replay` says what mends it."""
+    (tmp_path / "empty.db").touch()
+    refused = bestarm("replay", "any", BESTARM_DATABASE_URL=f"sqlite:///{tmp_path}/empty.db")
+    assert refused.returncode == 2
+    assert "bestarm migrate" in refused.stderr
+
+
+@pytest.mark.parametrize("command", [["serve", "--port", "0"], ["migrate"], ["replay", "any"]], ids=" ".join)
+def test_a_file_that_is_no_database_is_named(command: list[str], tmp_path: Path) -> None:
+    """And left as it is."""
+    file = tmp_path / "notes.txt"
+    file.write_text("These are my notes, and no database at all. " * 10)
+    refused = bestarm(*command, BESTARM_DATABASE_URL=f"sqlite:///{file}")
+    assert refused.returncode in {1, 2}
+    assert f"The database {file} cannot be opened. (file is not a database)" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert file.read_text().startswith("These are my notes")
+
+
+def test_a_database_that_somebody_holds_is_named(tmp_path: Path) -> None:
+    """After some seconds of waiting: in a sentence, not in a stack trace."""
+    file = tmp_path / "held.db"
+    with closing(sqlite3.connect(file, isolation_level=None)) as holder:
+        holder.execute("BEGIN EXCLUSIVE")
+        refused = bestarm("migrate", BESTARM_DATABASE_URL=f"sqlite:///{file}")
+    assert refused.returncode == 1
+    assert "database is locked" in refused.stderr
+    assert "Traceback" not in refused.stderr
 
 
 def test_an_embedded_database_is_migrated_by_serve(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tests.tested_by import TESTED_BY
 _ROOT = Path(__file__).parents[1]
 _SERVICE = _ROOT / "service"
 # Behaviour that is no single module's: over HTTP, of several workers, of the pages, of the docs, of what does not ship.
-_BEHAVIOUR = ("api", "live", "web/dashboard", "docs", "studies", "testing")
+_BEHAVIOUR = ("api", "live", "web/dashboard", "docs", "scripts", "studies", "testing")
 # Tests named after something that several modules make together.
 _FAMILIES = {
     "engine/test_walk.py": "how an ask passes the rooms",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import TypeAlias
 
@@ -23,6 +23,8 @@ from service.storage.queries.version_reader import PostgresVersionReader, Sqlite
 
 # How long a SQLite writer waits for the other workers' turn before it gives up.
 _SQLITE_BUSY_SECONDS = 60.0
+# How long somebody may hold a file before it counts as one that cannot be opened.
+_SQLITE_OPEN_SECONDS = 10.0
 _DRIVERS = {
     "sqlite": "sqlite+aiosqlite",
     "postgresql": "postgresql+asyncpg",
@@ -48,6 +50,25 @@ def display_url(url: str) -> str:
         return make_url(url).render_as_string(hide_password=True)
     except ArgumentError:
         return "a database whose URL cannot be read"
+
+
+def require_file(url: str, *, may_be_new: bool) -> None:
+    """Raise unless the embedded database that the URL names can be opened; of another database nothing is required.
+
+    SQLite makes an empty one of any name it is given: only where a new one is meant may it be made.
+    """
+    parsed = async_url(url)
+    if parsed.get_backend_name() != "sqlite" or not parsed.database or parsed.database == ":memory:":
+        return
+    file = Path(parsed.database).absolute()
+    if not may_be_new and not file.exists():
+        raise DatabaseUnavailable(f"There is no database {file}. BESTARM_DATABASE_URL says which one is meant.")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(file, timeout=_SQLITE_OPEN_SECONDS)) as opened:
+            opened.execute("PRAGMA schema_version").close()
+    except (OSError, sqlite3.Error) as trouble:
+        raise DatabaseUnavailable(f"The database {file} cannot be opened.") from trouble
 
 
 # What the layers above hand around without looking inside.
@@ -85,7 +106,7 @@ class Database:
         """A connection; whatever keeps us out (no server, no such database, a wrong password) is one kind of failure."""
         try:
             return await self.engine.connect()
-        except (DBAPIError, PoolTimeout, OSError, sqlite3.OperationalError) as refused:
+        except (DBAPIError, PoolTimeout, OSError, sqlite3.Error) as refused:
             raise DatabaseUnavailable("The database does not answer.") from refused
 
     @asynccontextmanager
@@ -93,7 +114,7 @@ class Database:
         """A consistent snapshot: all statements see the same state of the database."""
         connection = await self.connect()
         try:
-            with _named_failures():
+            with named_failures():
                 if not self.is_sqlite:  # a SQLite read transaction is a snapshot by itself
                     await connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
                 yield connection
@@ -105,7 +126,7 @@ class Database:
         """A transaction that commits when the block ends well. On SQLite it takes the write lock at once."""
         connection = await self.connect()
         try:
-            with _named_failures():
+            with named_failures():
                 await connection.execution_options(immediate=True)
                 async with connection.begin():
                     yield connection
@@ -131,7 +152,7 @@ def _postgres_version_reader(engine: AsyncEngine) -> VersionReader:
     return PostgresVersionReader(connecting(engine), AWAY)
 
 
-class _named_failures:  # noqa: N801 - reads as the statement it is used as
+class named_failures:  # noqa: N801 - reads as the statement it is used as
     """Turns a driver's word for "the database is away" into ours, with its cause."""
 
     def __enter__(self) -> None:

@@ -12,6 +12,8 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
+from service.storage.database import named_failures
+
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -60,7 +62,8 @@ async def migrate(database: Database) -> None:
 
     connection = await database.connect()
     try:
-        await connection.execution_options(immediate=True)
-        await connection.run_sync(upgrade)
+        with named_failures():
+            await connection.execution_options(immediate=True)
+            await connection.run_sync(upgrade)
     finally:
         await connection.close()

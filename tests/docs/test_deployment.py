@@ -11,7 +11,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from service import cli
+from service import cli, serving
 from tests.docs.texts import ROOT, text_of
 
 COMPOSE: dict[str, Any] = yaml.safe_load(text_of("docker-compose.yml"))
@@ -78,7 +78,7 @@ def test_the_database_is_on_a_volume() -> None:
 
 def test_requests_in_flight_may_finish() -> None:
     """The container is killed only after the service's own grace."""
-    assert _seconds(SERVICES["service"]["stop_grace_period"]) > cli._GRACE_SECONDS  # noqa: SLF001 - the number it must exceed
+    assert _seconds(SERVICES["service"]["stop_grace_period"]) > serving.GRACE_SECONDS
 
 
 @pytest.mark.parametrize("name", ["migrate", "service"])

@@ -140,21 +140,23 @@ class SqliteGroups:
         return True
 
     async def close(self) -> None:
-        """Close the connection and end the thread."""
-        await self.run(lambda open_: open_.close())
+        """Close the connection, if one was needed, and end the thread."""
+        if self._connection is not None:
+            await self.run(lambda open_: open_.close())
         self._thread.shutdown()
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
-            self._connection = sqlite3.connect(
+            opened = sqlite3.connect(
                 self._path,
                 timeout=self._busy_seconds,
                 isolation_level=None,
                 check_same_thread=False,
                 cached_statements=_STATEMENTS,
             )
-            self._connection.row_factory = sqlite3.Row
-            prepare(self._connection)
+            opened.row_factory = sqlite3.Row
+            prepare(opened)
+            self._connection = opened
         return self._connection
 
 

@@ -64,6 +64,7 @@ replace(
   main(),
   h("div", { class: "title" }, h("h1", {}, `${api.info.title} ${api.info.version}`), h("a", { class: "button", href: "/openapi.json" }, "openapi.json")),
   h("p", { class: "description" }, api.info.description),
+  h("p", { class: "muted" }, "This page is for reading. Requests go to ", h("code", {}, location.origin), " by curl or any other HTTP client."),
   [...byTag].map(([tag, operations]) => h("section", {}, h("h2", { class: "tag-title" }, tag), h("div", { class: "card flush" }, operations))),
   h(
     "section",

@@ -1,0 +1,122 @@
+"""`bestarm serve` as processes: where it listens, how it stops, and what it logs meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from service import __version__
+from service.serving import address_of, bound_sockets
+from testing.json_client import JsonClient, arms
+from testing.server import Server, free_port
+
+pytestmark = pytest.mark.process
+
+
+def _entries(server: Server) -> list[dict[str, Any]]:
+    """Everything that the service wrote, on whichever output: each line must be JSON."""
+    return [json.loads(line) for line in server.log.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_every_line_is_json_from_start_to_stop(workers: int, tmp_path: Path) -> None:
+    """Ours and uvicorn's: when it starts, is asked to stop, has stopped; and a stop that was asked for is a success."""
+    with Server(f"sqlite:///{tmp_path}/bestarm.db", workers=workers, BESTARM_LOG_LEVEL="info") as server:
+        assert server.stop() == 0
+        entries = _entries(server)
+    assert all({"timestamp", "level", "event"} <= set(entry) for entry in entries)
+    first, last = entries[0], entries[-1]
+    assert (first["event"], first["version"], first["workers"]) == ("serving", __version__, workers)
+    assert (first["address"], first["database"]) == (server.url, f"sqlite:///{tmp_path}/bestarm.db")
+    assert (last["event"], last["exit_code"]) == ("stopped", 0)
+    events = [entry["event"] for entry in entries]
+    assert events.count("Application startup complete.") == events.count("Application shutdown complete.") == workers
+    assert {entry.get("logger") for entry in entries} == {None, "uvicorn.error"}
+
+
+def test_ctrl_c_is_a_stop_like_any_other(tmp_path: Path) -> None:
+    """With exit code 0."""
+    with Server(f"sqlite:///{tmp_path}/bestarm.db") as server:
+        os.killpg(server.process.pid, signal.SIGINT)
+        assert server.process.wait(60) == 0
+        assert server.log.read_text() == "", "nothing of this is a warning"
+
+
+def test_a_failure_is_a_line_with_the_name_of_its_request(tmp_path: Path) -> None:
+    """Its stack trace is inside the line, whoever writes it; the caller has the same name and nothing else."""
+    with Server(f"sqlite:///{tmp_path}/bestarm.db") as server, JsonClient(server.url) as wire:
+        wire.create("broken", arms=arms(2))
+        with closing(sqlite3.connect(tmp_path / "bestarm.db")) as rows, rows:
+            rows.execute("UPDATE experiments SET policy = '{'")
+        failed = httpx.get(f"{server.url}/v1/experiments/broken", headers={"X-Request-Id": "look-for-me"})
+        assert (failed.status_code, failed.json()["request_id"]) == (500, "look-for-me")
+        assert server.stop() == 0
+        entries = _entries(server)
+    (ours,) = [entry for entry in entries if entry["event"] == "unexpected"]
+    assert (ours["level"], ours["request_id"], ours["path"]) == ("error", "look-for-me", "/v1/experiments/broken")
+    assert "Traceback" in ours["exception"]
+
+
+def test_a_higher_level_leaves_lower_lines_out(tmp_path: Path) -> None:
+    """`BESTARM_LOG_LEVEL=error` also silences our own warnings."""
+    quiet: dict[str, list[str]] = {}
+    for level in ("warning", "error"):
+        file = tmp_path / f"{level}.db"
+        with Server(f"sqlite:///{file}", BESTARM_LOG_LEVEL=level, BESTARM_SWEEP_SECONDS="0.05") as server:
+            with closing(sqlite3.connect(file)) as rows, rows:
+                rows.execute("ALTER TABLE experiments RENAME TO elsewhere")
+            httpx.get(f"{server.url}/v1/experiments/any")
+            assert server.stop() == 0
+            quiet[level] = [entry["level"] for entry in _entries(server)]
+    assert "warning" in quiet["warning"]
+    assert "warning" not in quiet["error"]
+
+
+def test_a_taken_port_is_named_before_the_database_is_touched(tmp_path: Path) -> None:
+    """Whoever has the port may use the same file."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        refused = subprocess.run(
+            [sys.executable, "-m", "service", "serve", "--port", port],
+            env=os.environ | {"BESTARM_DATABASE_URL": f"sqlite:///{tmp_path}/bestarm.db"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert (refused.returncode, refused.stdout) == (1, "")
+    said = (
+        f"Cannot listen on 127.0.0.1:{port}: Address already in use. Is the service running already? `--port` chooses another.\n"
+    )
+    assert refused.stderr == said, "one line, however long"
+    assert not (tmp_path / "bestarm.db").exists()
+
+
+def test_a_name_is_served_on_all_its_addresses() -> None:
+    """`localhost` is IPv4 and, where there is one, IPv6, on the same port, be it one that the system chose."""
+    sockets = bound_sockets("localhost", 0)
+    try:
+        names = {one.getsockname()[0] for one in sockets}
+        ports = {one.getsockname()[1] for one in sockets}
+        assert {"127.0.0.1"} <= names <= {"127.0.0.1", "::1"}
+        assert len(ports) == 1
+        assert address_of("localhost", sockets) == f"http://localhost:{ports.pop()}"
+    finally:
+        for one in sockets:
+            one.close()
+
+
+def test_a_host_of_another_machine_cannot_be_listened_on() -> None:
+    """It has no address here."""
+    with pytest.raises(OSError, match="Cannot assign"):
+        bound_sockets("192.0.2.1", free_port())
