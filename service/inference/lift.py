@@ -19,12 +19,13 @@ That is what the control's own interval says, which fails with probability at mo
 also bounds the ratio by 1 + difference / control's mean, which is the better bound where few rewards leave the control's mean
 near zero in R; both hold, and the closer one is given.
 
-Many arms. An arm that was among more than 100 first ones, or was added after the 100th, has the cheaper difference of the two arms' own
-intervals: these hold with a_i and a_c, too. It depends on nothing that changes, so that no arm ever changes its method.
+Many arms. An arm that was among more than 100 first ones, or was added after the 100th, has the cheaper difference of the two
+arms' own intervals: these hold with a_i and a_c, too. It depends on nothing that changes, so that no arm ever changes its method.
 
 The control. All this is for a control that is chosen without regard to the rewards. Arm i against j at a_i and arm j against i at
-a_j are the same interval among first arms, so whoever picks the control out of K first arms after seeing their rewards has chosen among
-K (K - 1)/2 intervals, with an error of at most 0.45 (K - 1) alpha in place of alpha: the promise holds with up to three arms.
+a_j are the same interval among first arms, so whoever picks the control out of K first arms after seeing their rewards has chosen
+among K (K - 1)/2 intervals, with an error of at most 0.45 (K - 1) alpha in place of alpha: the promise holds with up to three
+arms.
 """
 
 from __future__ import annotations

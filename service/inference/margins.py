@@ -137,7 +137,7 @@ def _about_least(surface: Surface, rows: Ints, lines: Lines) -> tuple[Floats, Fl
 
 
 def _vertex(values: Floats) -> tuple[Floats, Floats]:
-    """Of the parabola through the four points around the centre: how far it is, and how wide it is, in the unit of the offsets."""
+    """Of the parabola through the four points around the centre: how far it is and how wide, in the unit of the offsets."""
     one, two, three, four = values[:, _AROUND].T
     slope = (four - one) / (2.0 * _OUTER)
     bend = np.maximum((four + one - two - three) / (_OUTER * _OUTER - _INNER * _INNER), 0.01)

@@ -3,9 +3,9 @@
 `binary_pairs`, `bounded_pairs` and (for real rewards) `pairs` have the formulas. On a line l = offset + slope h a few values
 bound log E from below (`lines`), because there
 - binary: log E is convex, as log A and log B are;
-- bounded: each term of E is log-concave. With w = k (mean - m), d^2/dm^2 log W_k is at most -k^2 n (f'' w^2 - 4 f' w + 2 f): never
-  positive if 2 f'^2 <= f f'', that is if 1/f is concave. The coefficients of f, 1/2, 1/3, 1/4, ..., are log-convex, so those of
-  1/f after the first are not positive (Kaluza 1928);
+- bounded: each term of E is log-concave. With w = k (mean - m), d^2/dm^2 log W_k is at most -k^2 n (f'' w^2 - 4 f' w + 2 f):
+  never positive if 2 f'^2 <= f f'', that is if 1/f is concave. The coefficients of f, 1/2, 1/3, 1/4, ..., are log-convex, so
+  those of 1/f after the first are not positive (Kaluza 1928);
 - real: d^2/dm^2 log T is at most (n^2 / Q) (1 + c^2 / (8 (n + c^2))).
 
 Tilts and bets are chosen once, against a guess of the pair of means at which the goal is attained: any choice is safe, a good one

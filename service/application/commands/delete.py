@@ -67,7 +67,7 @@ class Deleter:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin."""
+        """Begin to look, in a task of its own."""
         self._task = asyncio.create_task(self._run(), name="deleter")
 
     async def close(self) -> None:

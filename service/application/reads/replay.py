@@ -190,8 +190,8 @@ class _Sequence:
     def _check_findings(self, stored: dict[tuple[FindingKind, int], Finding]) -> None:
         """Those that hold by the history are those that are stored."""
         held = self._findings.held
-        for kind, arm in held.keys() | stored.keys():
-            name = (kind, arm)
+        for name in [*held, *stored]:
+            kind, arm = name
             _compare(f"Finding {kind} about arm {arm}", _plain(stored.get(name)), _plain(held.get(name)))
 
     async def finish(self, findings: dict[tuple[FindingKind, int], Finding]) -> None:
