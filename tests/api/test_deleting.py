@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import httpx
@@ -33,11 +34,15 @@ def _rows_left(rows: Rows, experiment_id: int) -> int:
     return int(rows.query(f"SELECT {counted} + (SELECT count(*) FROM experiments WHERE id = :e)", e=experiment_id)[0][0])
 
 
-def _wait_until_gone(rows: Rows, experiment_id: int) -> None:
+def _wait_until(happened: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 20
-    while _rows_left(rows, experiment_id):
-        assert time.monotonic() < deadline, "rows were left behind"
+    while not happened():
+        assert time.monotonic() < deadline, "it did not happen"
         time.sleep(0.05)
+
+
+def _wait_until_gone(rows: Rows, experiment_id: int) -> None:
+    _wait_until(lambda: not _rows_left(rows, experiment_id))
 
 
 def test_a_deleted_experiment_is_not_found_anywhere(wire: JsonClient, api: httpx.Client, key: str) -> None:
@@ -72,9 +77,11 @@ def test_all_its_rows_go_and_nobody_else_s(wire: JsonClient, rows: Rows, key: st
         path = f"/v1/experiments/{name}"
         asked = wire.send("POST", f"{path}/assignments/batch", {"count": 700}, Idempotency_Key="many").body["assignments"]
         wire.send("POST", f"{path}/rewards", {"rewards": [{"assignment": one["id"], "reward": 1} for one in asked[:600]]})
-        named = [{"arm": "arm-0", "reward": 1, "id": f"import {number}"} for number in range(600)]
+        named = [{"arm": f"arm-{number % 3}", "reward": int(number % 3 == 0), "id": f"import {number}"} for number in range(1800)]
         wire.send("POST", f"{path}/observations", {"observations": named}, Idempotency_Key="import")
     experiment, neighbour = _id_of(rows, key), _id_of(rows, f"{key}-neighbour")
+    found = "SELECT count(*) FROM findings WHERE experiment_id IN (:e, :n)"
+    _wait_until(lambda: rows.query(found, e=experiment, n=neighbour) == [(4,)])
     for table in _OWNED:
         assert rows.query(f"SELECT count(*) FROM {table} WHERE experiment_id = :e", e=experiment) > [(0,)], table
     _archive(wire, key)

@@ -258,4 +258,5 @@ def test_hostile_keys_leave_no_connection_behind(postgres: Postgres, bare: _Bare
         assert wire.send("GET", f"/v1/experiments/{_NEIGHBOUR}/recommendation", If_None_Match=f'"{turn}"').status == 200
     if server.database_url.startswith("postgresql"):
         name = server.database_url.partition("@/")[2].partition("?")[0]
-        assert int(postgres.sql(f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{name}'")) <= 12
+        # The pool's eight, the engine's own, the version reader's and one a lane; a leak would be hundreds.
+        assert int(postgres.sql(f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{name}'")) <= 16

@@ -42,5 +42,6 @@ export function asker(address) {
 export async function send(method, address, body) {
   const headers = { "Content-Type": "application/json" };
   const sent = body === undefined ? { method } : { method, headers, body: JSON.stringify(body) };
-  return (await ask(address, sent)).json();
+  const answer = await ask(address, sent);
+  return answer.status === 204 ? null : answer.json();
 }
