@@ -37,8 +37,8 @@ test: $(EVERYTHING) browser ## Run the whole suite, on SQLite and on a PostgreSQ
 	$(BIN)/python -m pytest -n 2 -m "not serial" --cov
 	$(BIN)/python -m pytest -m serial
 
-test-fast: $(EVERYTHING) ## Run the tests without a browser, a study or a second process, in less than a minute.
-	$(BIN)/python -m pytest -q -n 2 -m "not (process or browser or study or serial)"
+test-fast: $(EVERYTHING) ## Run the tests without a browser, a study, a million rows or a second process, in less than a minute.
+	$(BIN)/python -m pytest -q -n 2 -m "not (process or browser or study or bulk or serial)"
 
 # Not made to depend on the environment, so that no commit waits for a download.
 precommit: ## Lint, format, types, layers: what every commit passes.

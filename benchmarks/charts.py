@@ -84,8 +84,8 @@ def main() -> None:
         recommendation, course = example(arms)
         found[f"{arms} arms"] = {
             "means": milliseconds(lambda: draw_means(style, recommendation)),  # noqa: B023 - called at once
-            "traffic": milliseconds(lambda: draw_traffic(style, recommendation, course)),  # noqa: B023 - likewise
-            "certainty": milliseconds(lambda: draw_certainty(style, recommendation, course)),  # noqa: B023 - likewise
+            "traffic": milliseconds(lambda: draw_traffic(style, recommendation, course)),  # noqa: B023 - called at once
+            "certainty": milliseconds(lambda: draw_certainty(style, recommendation, course)),  # noqa: B023 - called at once
         }
     written = json.dumps(found, indent=2) + "\n"
     RESULT.write_text(written)

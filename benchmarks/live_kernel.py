@@ -71,10 +71,10 @@ def _all_costs(  # noqa: PLR0917 - compiled functions know no keywords
 
 
 @njit(cache=True, error_model="numpy")
-def _targets(  # noqa: PLR0917 - likewise
+def _targets(  # noqa: PLR0917 - compiled: no structs
     known: Ints, gaps: Floats, costs: Floats, found: int, arms: int, targets: Floats
 ) -> None:
-    """The target share of each member, by rule 2: 1/K without a reward, the H1 weights of the others times their part."""
+    """The target share of each member, as it is live: 1/K without a reward, the H1 weights of the others times their part."""
     for index in range(arms):
         targets[index] = 1.0 / arms
     cheapest = np.inf
@@ -109,12 +109,12 @@ def simulate(  # noqa: C901, PLR0912, PLR0915, PLR0917 - one loop, compiled
     rewards_of: Floats,
     chance: Floats,
     lateness: Ints,
-    binary: bool,  # noqa: FBT001 - likewise
+    binary: bool,  # noqa: FBT001 - compiled: no keywords
     silence: int,
     window: int,
-    impute: bool,  # noqa: FBT001 - likewise
-    count_pending: bool,  # noqa: FBT001 - likewise
-    epochs: bool,  # noqa: FBT001 - likewise
+    impute: bool,  # noqa: FBT001 - compiled: no keywords
+    count_pending: bool,  # noqa: FBT001 - compiled: no keywords
+    epochs: bool,  # noqa: FBT001 - compiled: no keywords
     changes: Ints,
     active_at_start: Bools,
     looks: Ints,

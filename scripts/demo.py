@@ -52,7 +52,7 @@ class Crowd:
         self.worth.setdefault(arm, fmean(self.worth.values()))
         if self.spread is not None:
             return max(0.0, random.gauss(self.worth[arm], self.spread))
-        converts = random.random() < self.worth[arm]  # noqa: S311 - likewise
+        converts = random.random() < self.worth[arm]  # noqa: S311 - simulated visitors
         silent = self.experiment.get("expiry") is not None
         return 1.0 if converts else None if silent else 0.0
 
@@ -248,7 +248,7 @@ def main() -> int:
     except KeyboardInterrupt:
         _say("\nThe demo has ended; nothing is left of it.")
     except Trouble as trouble:
-        print(trouble, file=sys.stderr)  # noqa: T201 - likewise
+        print(trouble, file=sys.stderr)  # noqa: T201 - a command speaks
         return 1
     return 0
 

@@ -1,8 +1,8 @@
 """What a test needs beyond this process, as marks: set by the fixtures that it uses, and held to while it runs.
 
-A plugin of pytest. `process`: it talks to a second process; `browser`: it looks at the dashboard in Chromium. Two more marks
-are set by hand, because no fixture tells: `study` for many simulated runs, `serial` for what measures time. `make test-fast`
-leaves all four out; `make test` runs what is `serial` by itself, after everything else has run in two processes.
+A plugin of pytest. `process`: it talks to a second process; `browser`: it looks at the dashboard in Chromium. Three more marks
+are set by hand, because no fixture tells: `study` for many simulated runs, `bulk` for a million rows, `serial` for what measures
+time. `make test-fast` leaves all five out; `make test` runs what is `serial` by itself, after everything else has run in two processes.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "process: needs a second process (set by the fixtures, by hand where a test starts one itself)",
         "browser: needs Chromium (set by the fixtures)",
         "study: plays many simulated runs",
+        "bulk: fills tables with a million rows",
         "serial: measures time, so nothing else may run beside it",
     ):
         config.addinivalue_line("markers", meaning)

@@ -87,7 +87,7 @@ class Workers:
             created_at=0,
         )
         made = [Arm(position, name, name, None, least) for position, (name, least) in enumerate(arms)]
-        once: Once[experiments.Described] = Once("experiments", None, "", 201, lambda _: b"")
+        once: Once[experiments.Described] = Once("experiments", None, "", creates=True, render=lambda _: b"")
         self.run(experiments.create(self.contexts[0], experiment, made, once))
 
     def submit(self, key: str, command: Command[Result], worker: int = 0) -> Result:

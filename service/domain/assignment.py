@@ -7,6 +7,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from service.domain.limits import ASSIGNMENT_ID_PATTERN
+
 AssignmentStatus: TypeAlias = Literal["pending", "rewarded", "expired", "voided"]
 
 _DRAW_DIGITS = 11
@@ -14,7 +16,7 @@ _TOKEN_DIGITS = 16
 _PREFIX = len("asg_")
 _TOKEN_AT = _PREFIX + _DRAW_DIGITS
 _ID_TEXT = f"asg_%0{_DRAW_DIGITS}x%0{_TOKEN_DIGITS}x"
-_ID = re.compile(f"asg_([0-9a-f]{{{_DRAW_DIGITS}}})([0-9a-f]{{{_TOKEN_DIGITS}}})")
+_ID = re.compile(ASSIGNMENT_ID_PATTERN)
 
 
 class AssignmentState(msgspec.Struct, frozen=True, gc=False):
@@ -67,5 +69,4 @@ def draw_behind(text: str) -> int | None:
 
 def parse_assignment_id(text: str) -> tuple[int, int] | None:
     """(draw, token) of an assignment's id, or None if it cannot be one."""
-    parsed = _ID.fullmatch(text)
-    return (int(parsed[1], 16), int(parsed[2], 16)) if parsed else None
+    return (int(text[_PREFIX:_TOKEN_AT], 16), int(text[_TOKEN_AT:], 16)) if _ID.fullmatch(text) else None

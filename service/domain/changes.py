@@ -74,7 +74,8 @@ class StoredReply:
     route: str
     key: str
     body_hash: str
-    status: int
+    created: bool
+    """Did the request create something?"""
     body: bytes
     created_at: int
 

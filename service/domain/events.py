@@ -40,6 +40,8 @@ class EventTraits(NamedTuple):
     family: EventFamily
     audited: bool
     """It shows in the audit log: people did it, or will ask for it. The rest is traffic."""
+    revises: bool = False
+    """It changes an arm's data other than by one more reward of its own traffic: what was shown about that arm ends."""
 
 
 TRAITS: dict[EventKind, EventTraits] = {
@@ -49,15 +51,15 @@ TRAITS: dict[EventKind, EventTraits] = {
     "arm_added": EventTraits("new arm", audited=True),
     "arm_changed": EventTraits("arm", audited=True),
     "draw": EventTraits("draw", audited=False),
-    "observation": EventTraits("observation", audited=False),
+    "observation": EventTraits("observation", audited=False, revises=True),
     "reward": EventTraits("step", audited=False),
     "expiry": EventTraits("step", audited=False),
     "maturity": EventTraits("step", audited=False),
-    "correction": EventTraits("step", audited=True),
-    "void": EventTraits("step", audited=True),
+    "correction": EventTraits("step", audited=True, revises=True),
+    "void": EventTraits("step", audited=True, revises=True),
     "expiry_run": EventTraits("note", audited=True),
-    "observation_edit": EventTraits("observation step", audited=True),
-    "observation_void": EventTraits("observation step", audited=True),
+    "observation_edit": EventTraits("observation step", audited=True, revises=True),
+    "observation_void": EventTraits("observation step", audited=True, revises=True),
     "separated": EventTraits("note", audited=True),
     "harmful": EventTraits("note", audited=True),
     "decided": EventTraits("note", audited=True),

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from service.domain.events import Event, EventKind
+from service.domain.events import TRAITS, Event, EventKind
 from service.domain.experiment import Json
 
 FindingKind: TypeAlias = Literal["separated", "harmful", "beats_control", "nothing_worthwhile"]
@@ -73,8 +73,6 @@ class Disturbance(NamedTuple):
         return of_kind and concerned
 
 
-# Steps and observations that change an arm's data other than by one more reward of its own traffic.
-_OF_DATA = frozenset({"correction", "void", "observation", "observation_edit", "observation_void"})
 # Settings that findings were judged by.
 _JUDGED_BY: dict[str, tuple[FindingKind, ...] | None] = {
     "confidence": None,
@@ -85,7 +83,7 @@ _JUDGED_BY: dict[str, tuple[FindingKind, ...] | None] = {
 
 def disturbances_of(event: Event) -> list[Disturbance]:
     """What an event does to findings."""
-    if event.kind in _OF_DATA:
+    if TRAITS[event.kind].revises:
         return [Disturbance(event.arm)]
     if event.kind == "arm_added":
         return [Disturbance(None)]

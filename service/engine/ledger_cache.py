@@ -22,11 +22,11 @@ _RECENT_DRAWS = 65_536
 
 
 class LedgerCache:
-    """By the experiment's key."""
+    """The ledgers of a process."""
 
     def __init__(self) -> None:
         self.held: dict[str, Ledger] = {}
-        """As this process last saw them."""
+        """As this process last saw them, by the key of the experiment."""
 
     def forget(self, keys: Iterable[str]) -> None:
         """What was decided on these never happened, or is not what is stored."""
@@ -54,7 +54,7 @@ class LedgerCache:
         return known
 
     async def read(self, source: Reads, keys: set[str]) -> dict[str, Ledger]:
-        """The others, those of them that exist."""
+        """Of the experiments that this process has not seen, those that exist."""
         return await self.refreshed(source, await writes.find(source, list(keys)))
 
     async def refreshed(self, source: Reads, found: dict[str, Progress]) -> dict[str, Ledger]:

@@ -147,7 +147,7 @@ def _postgres_groups(engine: AsyncEngine) -> Groups:
 
 
 def _postgres_version_reader(engine: AsyncEngine) -> VersionReader:
-    from service.storage.groups.postgres import AWAY, connecting  # noqa: PLC0415 - likewise
+    from service.storage.groups.postgres import AWAY, connecting  # noqa: PLC0415 - only where PostgreSQL is used
 
     return PostgresVersionReader(connecting(engine), AWAY)
 

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     Row = tuple[Any, ...]
 
 
+# How the column `status` of a stored reply tells whether something was created.
+_CREATED, _DONE = 201, 200
+
+
 def _rule(rule: ConcludeWhen) -> str:
     """Without what is not asked for: the release before does not know it."""
     later = ("decided", "beats_control")
@@ -218,7 +222,15 @@ def disturbance_rows(experiment_id: int, disturbance: Disturbance) -> list[Row]:
 
 def reply_row(experiment_id: int, reply: StoredReply) -> Row:
     """A whole replies row."""
-    return (experiment_id, reply.route, reply.key, reply.body_hash, reply.status, reply.body, reply.created_at)
+    return (
+        experiment_id,
+        reply.route,
+        reply.key,
+        reply.body_hash,
+        _CREATED if reply.created else _DONE,
+        reply.body,
+        reply.created_at,
+    )
 
 
 def reply_from(row: RowMapping) -> StoredReply:
@@ -227,7 +239,7 @@ def reply_from(row: RowMapping) -> StoredReply:
         route=row["route"],
         key=row["key"],
         body_hash=row["body_hash"],
-        status=row["status"],
+        created=row["status"] == _CREATED,
         body=bytes(row["body"]),
         created_at=row["created_at"],
     )

@@ -90,7 +90,7 @@ def test_an_answer_that_is_only_kept_leaves_them_where_they_are(workers: Workers
         for _ in range(2):
             workers.submit(key, Ask(None), worker=1)
         again = TellMany([RewardItem(assignment=told.id, reward=1.0)])
-        workers.submit(key, OnceCommand(Once("rewards", "key", "hash", 200, lambda _: b"[]"), again))
+        workers.submit(key, OnceCommand(Once("rewards", "key", "hash", creates=False, render=lambda _: b"[]"), again))
         assert rows.query("SELECT count(*) FROM replies WHERE key = 'key'") == [(1,)]
         assert left_out(rows, key) == 2
         workers.submit(key, Ask(None), worker=1)
@@ -139,7 +139,9 @@ def test_two_workers_agree_whatever_comes(workers: Workers, rows: Rows, key: str
                 workers.submit(key, Tell(told, "reward", 1.0), worker)
             elif told and choose.random() < 0.2:
                 again = TellMany([RewardItem(assignment=told, reward=1.0)])
-                workers.submit(key, OnceCommand(Once("rewards", f"key-{turn}", "hash", 200, lambda _: b"[]"), again), worker)
+                workers.submit(
+                    key, OnceCommand(Once("rewards", f"key-{turn}", "hash", creates=False, render=lambda _: b"[]"), again), worker
+                )
             else:
                 pending += [one.assignment.id for one in workers.submit_together(key, [Ask(None)] * many, worker)]
             if choose.random() < 0.3:

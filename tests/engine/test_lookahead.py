@@ -196,7 +196,9 @@ def test_a_batch_with_a_key_takes_effect_once(workers: Workers, key: str) -> Non
         name = f"{key}-{turns}"
         workers.create(name, [("a", 0.0), ("b", 0.0)])
         workers.submit(name, Ask(None))
-        once: Once[list[AskAnswer]] = Once("batch", "once", "hash", 201, lambda answers: repr(draws(answers)).encode(), note_of)
+        once: Once[list[AskAnswer]] = Once(
+            "batch", "once", "hash", creates=True, render=lambda answers: repr(draws(answers)).encode(), note=note_of
+        )
         batch = OnceCommand(once, AskMany([None] * 5, by_count=True))
         answers: list[Rendered] = in_two_waves(workers, name, [batch], [Ask(None), batch], turns)
         assert answers[0].written() == b"[2, 3, 4, 5, 6]"

@@ -140,6 +140,7 @@ def test_a_concluded_experiment_says_what_is_served() -> None:
     assert (found.state, found.arm, found.reason) == ("concluded", 1, "separated")
 
 
+@pytest.mark.study
 @pytest.mark.parametrize("difference", [0.0, 0.15])
 def test_over_many_experiments_the_verdict_stays_and_is_seldom_wrong(difference: float) -> None:
     """Looks after every 25 rewards, findings kept as the service keeps them: no verdict is taken back, few are wrong."""

@@ -233,7 +233,7 @@ class Model:
         return {arm: count / total if total else 0.0 for arm, count in counts.items()}
 
     def choose_in_batch(self, undrawn: list[int]) -> tuple[int, str]:
-        """Rule 7: from the running batch, or from a new one."""
+        """Almost Tracking: from the running batch, or from a new one."""
         if self.batch is None or not any(self.batch.left.values()):
             self.plan_batch()
         batch = self.batch
@@ -434,7 +434,7 @@ class Model:
             self.new_epoch()
 
     def new_epoch(self) -> None:
-        """Rule 8: the set of active arms changed."""
+        """The set of active arms changed: tracking counts from here on."""
         self.epoch += 1
         self.batch_weights = []
         if self.batch is not None:

@@ -209,7 +209,7 @@ def test_replay_is_clean_after_reopening_and_of_a_duplicate(workers: Workers) ->
     workers.submit("one", LifecycleMove("reopen"), 1)
     workers.submit("one", LifecycleMove("resume"))
     write_history(workers, "one", 2_000)
-    once: Once[Described] = Once("duplicate", None, "", 201, lambda _: b"")
+    once: Once[Described] = Once("duplicate", None, "", creates=True, render=lambda _: b"")
     workers.run(duplicate.duplicate(workers.contexts[1], "one", "two", once))
     workers.submit("two", LifecycleMove("start"))
     write_history(workers, "two", 2_000)

@@ -86,7 +86,7 @@ def test_workers_share_a_plan_restarts_continue_it_and_disabled_arms_leave_it(
     key: str,
     sufficiency_by: Any,  # noqa: ANN401 - one of two words
 ) -> None:
-    """Draws come from one plan whichever worker is asked, before and after a restart, and arm changes do what rule 8 says."""
+    """Draws come from one plan whichever worker is asked, before and after a restart, and follow arms that come and go."""
     names = ["a", "b", "c", "d"]
     spec = PolicySpec("almost_tracking", seed=3, batch_size=24, sufficiency_by=sufficiency_by)
     workers.create(key, [(name, 0.0) for name in names], policy=spec, reward=RewardSpec("real"))

@@ -10,6 +10,7 @@ from service.exact import NO_REWARDS, Moments
 from service.policy.base import Evidence, Floats, Ints
 from service.policy.simple_tracking import SimpleTracking
 
+pytestmark = pytest.mark.study
 _NO_CHANGES = np.zeros((0, 3), np.int64)
 
 

@@ -19,6 +19,7 @@ from service.storage.queries.stored_assignments import AssignmentPage, StoredFil
 from service.storage.tables import AUDITED_ONLY, arms
 from testing.databases import NewDatabase
 
+pytestmark = pytest.mark.bulk
 _ROWS = 1_000_000
 _ARMS = 1_000
 # All draws, and the two ways of asking for some: below where the last page ended, and within a time.

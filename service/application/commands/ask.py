@@ -101,7 +101,7 @@ class Ask(msgspec.Struct, frozen=True, gc=False):
         answer = _without_draw(ledger, self.unit) or _fresh(ledger, ledger.draw(self.unit, key, now))
         if key is not None:
             note = NOTE + msgspec.json.encode(_first_answer(ledger, answer))
-            ledger.keep_reply(StoredReply(_ROUTE, key, _hash_of(self.unit), 201 if answer.created else 200, note, now))
+            ledger.keep_reply(StoredReply(_ROUTE, key, _hash_of(self.unit), answer.created, note, now))
         return answer
 
 
@@ -201,7 +201,7 @@ async def ask_many(
     rendered = await context.writer.submit(key, OnceCommand(once, AskMany(units, by_count)))
     if rendered.note is None:
         return rendered
-    return Rendered(rendered.status, once.render(await _noted_answers(context, key, rendered.note)), replayed=True)
+    return Rendered(rendered.created, once.render(await _noted_answers(context, key, rendered.note)), replayed=True)
 
 
 def note_of(answers: list[AskAnswer]) -> bytes | None:

@@ -35,7 +35,8 @@ def _no_note(_result: object) -> bytes | None:
 class Rendered:
     """An answer: fresh, or the first one given to this key."""
 
-    status: int
+    created: bool
+    """Something is there that was not before; otherwise something changed, or was found."""
     body: bytes | Callable[[], bytes]
     """Or how to write it, which can wait until the transaction is through."""
     replayed: bool = False
@@ -54,8 +55,8 @@ class Once(Generic[Result]):
     route: str
     key: str | None
     body_hash: str
-    status: int | Callable[[Result], int]
-    """Of a fresh answer, or how it follows from the result."""
+    creates: bool | Callable[[Result], bool]
+    """Does a fresh request create something, or how that follows from the result."""
     render: Callable[[Result], bytes]
     note: Callable[[Result], bytes | None] = _no_note
     """A few words from which a long answer can be told again; they begin with NOTE."""
@@ -65,20 +66,20 @@ class Once(Generic[Result]):
         if stored.body_hash != self.body_hash:
             raise IdempotencyKeyReused("This Idempotency-Key was used before with another body.")
         if stored.body.startswith(NOTE):
-            return Rendered(stored.status, b"", replayed=True, note=stored.body)
-        return Rendered(stored.status, zlib.decompress(stored.body), replayed=True)
+            return Rendered(stored.created, b"", replayed=True, note=stored.body)
+        return Rendered(stored.created, zlib.decompress(stored.body), replayed=True)
 
     def answer(self, result: Result, now: int) -> tuple[Rendered, StoredReply | None]:
         """The fresh answer, and what to store of it (nothing without a key)."""
-        status = self.status if isinstance(self.status, int) else self.status(result)
+        created = self.creates if isinstance(self.creates, bool) else self.creates(result)
         if self.key is None:
-            return Rendered(status, partial(self.render, result)), None
+            return Rendered(created, partial(self.render, result)), None
         body: bytes | Callable[[], bytes] = partial(self.render, result)
         kept = self.note(result)
         if kept is None:
             body = self.render(result)
             kept = zlib.compress(body, level=1)
-        return Rendered(status, body), StoredReply(self.route, self.key, self.body_hash, status, kept, now)
+        return Rendered(created, body), StoredReply(self.route, self.key, self.body_hash, created, kept, now)
 
 
 @dataclass(frozen=True, slots=True)

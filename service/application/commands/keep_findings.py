@@ -23,7 +23,7 @@ class KeepFindings:
 
     @property
     def weight(self) -> int:
-        """A row each."""
+        """How much it adds to a group: a finding is a row and an event."""
         return len(self.findings)
 
     def request_lookups(self, lookups: LookupRequest, ledger: Ledger) -> None:

@@ -62,7 +62,7 @@ class VerdictWatch:
         self._watched: dict[str, _Watched] = {}
 
     async def run(self) -> None:
-        """One round."""
+        """Look once at every experiment that has grown enough."""
         for key, (seen, findings) in self._context.shown.take().items():
             with suppress(ExperimentNotFound):  # it was deleted a moment ago
                 await self._keep(key, seen, findings)

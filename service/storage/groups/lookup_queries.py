@@ -70,38 +70,38 @@ def _keep_assignment(found: LookupResult, row: Any) -> None:  # noqa: ANN401 - a
     found.assignments[assignment.draw] = assignment
 
 
-def _keep_by_unit(found: LookupResult, row: Any) -> None:  # noqa: ANN401 - likewise
+def _keep_by_unit(found: LookupResult, row: Any) -> None:  # noqa: ANN401 - a row of either driver
     _keep_assignment(found, row)
     found.by_unit[row["unit"]] = row["draw"]
 
 
-def _keep_by_key(found: LookupResult, row: Any) -> None:  # noqa: ANN401 - likewise
+def _keep_by_key(found: LookupResult, row: Any) -> None:  # noqa: ANN401 - a row of either driver
     _keep_assignment(found, row)
     found.by_key[row["idempotency_key"]] = row["draw"]
 
 
-def _keep_observation(found: LookupResult, row: Any) -> None:  # noqa: ANN401 - likewise
+def _keep_observation(found: LookupResult, row: Any) -> None:  # noqa: ANN401 - a row of either driver
     found.observations[row["id"]] = settings_rows.observation_from(row)
 
 
-def _keep_reply(found: LookupResult, row: Any) -> None:  # noqa: ANN401 - likewise
+def _keep_reply(found: LookupResult, row: Any) -> None:  # noqa: ANN401 - a row of either driver
     found.replies[row["route"], row["key"]] = settings_rows.reply_from(row)
 
 
-def _keep_due(found: LookupResult, row: Any) -> None:  # noqa: ANN401 - likewise
+def _keep_due(found: LookupResult, row: Any) -> None:  # noqa: ANN401 - a row of either driver
     _keep_assignment(found, row)
     found.due.append(row["draw"])
 
 
-def _keep_finding(found: LookupResult, row: Any) -> None:  # noqa: ANN401 - likewise
+def _keep_finding(found: LookupResult, row: Any) -> None:  # noqa: ANN401 - a row of either driver
     found.findings = [*(found.findings or ()), settings_rows.finding_from(row)]
 
 
-def _keep_audited(found: LookupResult, row: Any) -> None:  # noqa: ANN401 - likewise
+def _keep_audited(found: LookupResult, row: Any) -> None:  # noqa: ANN401 - a row of either driver
     found.audited_since.append(traffic_rows.event_from(row))
 
 
-def _keep_observed(found: LookupResult, _: Any) -> None:  # noqa: ANN401 - likewise
+def _keep_observed(found: LookupResult, _: Any) -> None:  # noqa: ANN401 - a row of either driver
     found.observed_since = True
 
 

@@ -69,11 +69,18 @@ async def ask_batch(
     `values` gives the value of each arm once.
     """
 
-    def status(answers: list[ask_command.AskAnswer]) -> int:
-        return 201 if any(answer.created for answer in answers) else 200
+    def creates(answers: list[ask_command.AskAnswer]) -> bool:
+        return any(answer.created for answer in answers)
 
     units = [None] * (body.count or 0) if body.units is None else body.units
-    answered = once(request, "assignments/batch", idempotency, status, views.encode_answers, note=ask_command.note_of)
+    answered = once(
+        request,
+        "assignments/batch",
+        idempotency,
+        creates=creates,
+        render=views.encode_answers,
+        note=ask_command.note_of,
+    )
     rendered = await ask_command.ask_many(context, key, units, answered, by_count=body.units is None)
     # Thousands are written while others are served.
     written = rendered.written() if len(units) <= _FEW else await asyncio.to_thread(rendered.written)

@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 
 def etag_of_content(content: bytes) -> str:
-    """Equal for equal content."""
+    """An ETag that is equal for equal content."""
     return f'"{hashlib.blake2b(content, digest_size=12).hexdigest()}"'
 
 
 def experiment_etag(described: Described) -> str:
-    """Of the settings and the arms: traffic, which moves the version, does not move it."""
+    """The ETag of an experiment, of its settings and arms: traffic, which moves the version, does not move it."""
     shown = views.experiment_view(described)
     del shown["version"]
     return etag_of_content(views.encode(shown))
 
 
 def arm_etag(arm: Arm) -> str:
-    """Of the arm alone."""
+    """The ETag of one arm: what changes another arm does not move it."""
     return etag_of_content(views.encode(views.arm_view(arm)))

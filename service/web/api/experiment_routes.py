@@ -131,7 +131,7 @@ async def create_experiment(
     )
     arms = [_arm(arm, position) for position, arm in enumerate(body.arms)]
     experiment = replace(experiment, control=experiments.control_among(arms, body.control))
-    answered = once(request, "experiments", key, 201, _render_experiment)
+    answered = once(request, "experiments", key, creates=True, render=_render_experiment)
     rendered = await experiments.create(context, experiment, arms, answered)
     return rendered_response(rendered, {"Location": f"/v1/experiments/{body.key}"})
 
@@ -180,7 +180,7 @@ async def patch_experiment(
 
 
 async def _move(request: Request, context: ContextOf, key: str, move: LifecycleMove, idempotency: str | None) -> Response:
-    answered = once(request, move.move, idempotency, 200, _render_experiment)
+    answered = once(request, move.move, idempotency, creates=False, render=_render_experiment)
     return rendered_response(await lifecycle.make_move(context, key, move, answered))
 
 
@@ -236,7 +236,7 @@ async def duplicate_experiment(
     request: Request, context: ContextOf, idempotency: IdempotencyKey, key: ExperimentKey, body: request_schemas.DuplicateIn
 ) -> Response:
     """A draft with the same settings and arms, with a seed of its own and no data."""
-    answered = once(request, "duplicate", idempotency, 201, _render_experiment)
+    answered = once(request, "duplicate", idempotency, creates=True, render=_render_experiment)
     rendered = await duplicate.duplicate(context, key, body.key, answered)
     return rendered_response(rendered, {"Location": f"/v1/experiments/{body.key}"})
 
@@ -260,7 +260,7 @@ async def add_arm(
     request: Request, context: ContextOf, idempotency: IdempotencyKey, key: ExperimentKey, body: request_schemas.ArmIn
 ) -> Response:
     """Add an arm to a live experiment."""
-    answered = once(request, "arms", idempotency, 201, _render_arm)
+    answered = once(request, "arms", idempotency, creates=True, render=_render_arm)
     return rendered_response(await arms.add_arm(context, key, _arm(body, 0), answered))
 
 

@@ -84,7 +84,7 @@ async def get_observation(context: ContextOf, key: ExperimentKey, id: Observatio
 async def correct_observation(
     context: ContextOf,
     key: ExperimentKey,
-    id: ObservationId,  # noqa: A002 - likewise
+    id: ObservationId,  # noqa: A002 - the contract's name
     body: request_schemas.TellIn,
 ) -> Response:
     """Replace the reward of an observation, or bring a voided one back with one."""
@@ -92,6 +92,6 @@ async def correct_observation(
 
 
 @router.delete("/{id:any_text}", response_model=answer_schemas.ObservationOut, responses=documented(404, 409, 503))
-async def void_observation(context: ContextOf, key: ExperimentKey, id: ObservationId) -> Response:  # noqa: A002 - likewise
+async def void_observation(context: ContextOf, key: ExperimentKey, id: ObservationId) -> Response:  # noqa: A002 - the contract's name
     """Void an observation: it leaves draws and observations."""
     return await _show(context, key, id, ChangeObservation(id, void=True))

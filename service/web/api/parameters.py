@@ -111,15 +111,15 @@ def once(
     request: Request,
     route: str,
     key: str | None,
-    status: int | Callable[[Result], int],
-    render: Callable[[Result], bytes],
     *,
+    creates: bool | Callable[[Result], bool],
+    render: Callable[[Result], bytes],
     note: Callable[[Result], bytes | None] | None = None,
 ) -> Once[Result]:
     """The idempotency of a creating request; equal JSON counts as an equal body, however it is written."""
     if key is None:
-        return Once(route, None, "", status, render)
-    keyed = Once(route, key, request.scope.get(FINGERPRINT) or fingerprint(b"null"), status, render)
+        return Once(route, None, "", creates, render)
+    keyed = Once(route, key, request.scope.get(FINGERPRINT) or fingerprint(b"null"), creates, render)
     return keyed if note is None else replace(keyed, note=note)
 
 
@@ -133,4 +133,4 @@ def rendered_response(rendered: Rendered, headers: Mapping[str, str] | None = No
     shown = dict(headers or {})
     if rendered.replayed:
         shown["Idempotency-Replayed"] = "true"
-    return sent_in_pieces(rendered.written(), rendered.status, shown)
+    return sent_in_pieces(rendered.written(), 201 if rendered.created else 200, shown)

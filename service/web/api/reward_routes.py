@@ -119,7 +119,7 @@ async def tell_batch(
 ) -> Response:
     """Record many rewards; each item has its own result."""
     items = _items(RewardItem, request_schemas.RewardItemIn, body.rewards)
-    answered = once(request, "rewards", idempotency, 200, _render)
+    answered = once(request, "rewards", idempotency, creates=False, render=_render)
     return rendered_response(await tell_command.tell_many(context, key, TellMany(items), answered))
 
 
@@ -129,5 +129,5 @@ async def observe(
 ) -> Response:
     """Record rewards of arms that the caller chose itself."""
     items = _items(ObservationItem, request_schemas.ObservationIn, body.observations)
-    answered = once(request, "observations", idempotency, 200, _render)
+    answered = once(request, "observations", idempotency, creates=False, render=_render)
     return rendered_response(await tell_command.tell_many(context, key, Observe(items), answered))

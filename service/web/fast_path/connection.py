@@ -109,25 +109,28 @@ class OpenConnections:
 class GuardedProtocol(HttpToolsProtocol):
     """uvicorn's own protocol over such a transport, for clients that do their part in time; others get a problem."""
 
-    deadline: float = math.inf
-    """When the client must have done its part; infinite while it is our turn."""
-    unread_deadline: float = math.inf
-    """When a client that does not read must have gone on."""
-    _in_parser = False
-    """The parser has seen the beginning of a request and not its end."""
-    _in_body = False
-    """The parser has seen the head of that request."""
-    _advanced = True
-    """The data received last held more than a part of a head or of a trailer."""
-    _heads = 0
-    """Begun in the data received last."""
-    _barren_bytes = 0
-    """Received since the parser has advanced last."""
-    _objection: tuple[int, str, str] | None = None
-    """Why the parser was stopped: status, code, detail."""
-    _is_refused = False
-    """What the client sends is ignored until it has read that it was refused."""
-    _unread = 0
+    def __init__(self, *args: Any, **named: Any) -> None:  # noqa: ANN401 - what uvicorn gives its protocol
+        """A connection that has not been made yet."""
+        super().__init__(*args, **named)
+        self.deadline: float = math.inf
+        """When the client must have done its part; infinite while it is our turn."""
+        self.unread_deadline: float = math.inf
+        """When a client that does not read must have gone on."""
+        self._in_parser = False
+        """The parser has seen the beginning of a request and not its end."""
+        self._in_body = False
+        """The parser has seen the head of that request."""
+        self._advanced = True
+        """The data received last held more than a part of a head or of a trailer."""
+        self._heads = 0
+        """Begun in the data received last."""
+        self._barren_bytes = 0
+        """Received since the parser has advanced last."""
+        self._objection: tuple[int, str, str] | None = None
+        """Why the parser was stopped: status, code, detail."""
+        self._is_refused = False
+        """What the client sends is ignored until it has read that it was refused."""
+        self._unread = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn itself
         """Let every write of uvicorn's pass through, and begin to count the time; one too many is turned away."""

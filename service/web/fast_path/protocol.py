@@ -16,7 +16,7 @@ import math
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from service.application.commands.ask import AskAnswer, as_first_given
 from service.application.commands.tell import TellAnswer
@@ -57,8 +57,11 @@ class FastPathState:
 class FastPathProtocol(GuardedProtocol):
     """uvicorn's HTTP, with a short way for asks and tells."""
 
-    _begun: bytes = b""
-    """A recognised head whose body is not there yet. Some clients send it by itself."""
+    def __init__(self, *args: Any, **named: Any) -> None:  # noqa: ANN401 - what uvicorn gives its protocol
+        """A connection that has not been made yet."""
+        super().__init__(*args, **named)
+        self._begun = b""
+        """A recognised head whose body is not there yet. Some clients send it by itself."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn itself
         """Look up once what every request needs."""

@@ -7,7 +7,6 @@ would read alike: every line is whole and plain, no header comes twice, and the 
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable, Container
 from time import perf_counter
@@ -17,11 +16,12 @@ import msgspec
 
 from service.application.commands.ask import Ask, AskAnswer
 from service.application.commands.tell import Reward, Tell, TellAnswer
-from service.domain.limits import KEY_PATTERN, LONGEST_IDEMPOTENCY_KEY, LONGEST_UNIT
+from service.domain.limits import ASSIGNMENT_ID_PATTERN, KEY_PATTERN, LONGEST_IDEMPOTENCY_KEY, LONGEST_UNIT
 from service.web.api.views import answer_view, assignment_view, encode
 
 _LINE = re.compile(
-    rb"POST /v1/experiments/(%b)/assignments(?:/(asg_[0-9a-f]{27})/reward)? HTTP/1\.1(?=\r\n)" % KEY_PATTERN.encode()
+    rb"POST /v1/experiments/(%b)/assignments(?:/(%b)/reward)? HTTP/1\.1(?=\r\n)"
+    % (KEY_PATTERN.encode(), ASSIGNMENT_ID_PATTERN.encode())
 )
 _HEADER = re.compile(rb"\r\n([A-Za-z0-9-]+): ?((?:[!-~](?:[ -~]*[!-~])?)?)(?=\r\n)")
 # As FastAPI spells them: both ways count under one name.
@@ -47,6 +47,13 @@ _read_ask = msgspec.json.Decoder(_AskBody).decode
 _read_tell = msgspec.json.Decoder(_TellBody).decode
 
 
+class NobodyWaiting:
+    """Stands where uvicorn has an event for who waits for more of a request: this one is whole. It keeps no state."""
+
+    def set(self) -> None:
+        """There is nobody to wake."""
+
+
 class FastRequest:
     """A recognised ask or tell, and the recipient of its outcome.
 
@@ -58,8 +65,8 @@ class FastRequest:
         "route",
     )  # fmt: skip
 
-    message_event = asyncio.Event()
-    """uvicorn sets it when the client leaves; nobody waits for more of this request."""
+    message_event = NobodyWaiting()
+    """uvicorn sets it when the client leaves."""
     has_disconnected = False
     """To the engine: what was recognised is decided, whether its client still waits or not (`disconnected` is uvicorn's)."""
     answer: Callable[[FastRequest, Any, Exception | None], None]

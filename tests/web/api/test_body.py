@@ -38,7 +38,7 @@ def _refused(parsed: object) -> bool:
 @example("\x00", True)
 @example("\ud800", False)
 @example("\ud800", True)
-def test_texts_are_refused_however_they_are_written(value: object, escaped: bool) -> None:  # noqa: FBT001 - likewise
+def test_texts_are_refused_however_they_are_written(value: object, escaped: bool) -> None:  # noqa: FBT001 - given by name
     """Escaped or as they are."""
     body = json.dumps(value, ensure_ascii=escaped).encode("utf-8", "surrogatepass")
     if _refused(json.loads(body)):
@@ -113,7 +113,7 @@ def _cost(call: Callable[[], object]) -> tuple[float, int]:
 @given(st.lists(_parts, min_size=1, max_size=4), _names, st.integers(0, 60), st.booleans())
 @example(["0"], "n" * 150_000, 0, True)
 @settings(max_examples=25, deadline=None, phases=[Phase.explicit, Phase.generate])
-def test_reading_a_body_costs_what_its_size_allows(parts: list[str], name: str, depth: int, escaped: bool) -> None:  # noqa: FBT001 - likewise
+def test_reading_a_body_costs_what_its_size_allows(parts: list[str], name: str, depth: int, escaped: bool) -> None:  # noqa: FBT001 - given by name
     """Whatever its shape: many items under one long name built a long text for each of them."""
     first = '"\\\\",' if escaped else ""
     inside = ",".join(parts * (100_000 // len(",".join(parts))))
