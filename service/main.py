@@ -12,6 +12,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
 from service import __version__, log_lines
+from service.application.background import Repeated
 from service.application.commands.delete import Deleter
 from service.application.commands.expire import Sweeper
 from service.application.context import Context
@@ -81,23 +82,25 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         database = Database(chosen.database_url)
         writer = Writer(database, queue_limit=chosen.queue_limit)
         context = Context.over(database, writer)
-        sweeper = Sweeper(context, chosen.sweep_seconds)
-        deleter = Deleter(context, chosen.sweep_seconds)
+        beside_requests = [
+            Repeated("sweep", Sweeper(context).round, chosen.sweep_seconds),
+            Repeated("removal of deleted experiments", Deleter(context).remove_all, chosen.sweep_seconds),
+        ]
         app.state.context = context
         app.state.fast_path = FastPathState(hosts.accepted)
         app.state.connections = connections = OpenConnections(_connection_limits(chosen))
         connections.start()
         writer.start()
-        sweeper.start()
-        deleter.start()
+        for work in beside_requests:
+            work.start()
         context.watcher.start()
         _spare_the_collector()
         with calling_at_stop(context.watcher.end_streams):
             yield
         connections.close()
         await context.watcher.close()
-        await sweeper.close()
-        await deleter.close()
+        for work in beside_requests:
+            await work.close()
         await context.lanes.close()
         await writer.close()
         await database.close()

@@ -2,7 +2,8 @@
 
 A plugin of pytest. `process`: it talks to a second process; `browser`: it looks at the dashboard in Chromium. Three more marks
 are set by hand, because no fixture tells: `study` for many simulated runs, `bulk` for a million rows, `serial` for what measures
-time. `make test-fast` leaves all five out; `make test` runs what is `serial` by itself, after everything else has run in two processes.
+time. `make test-fast` leaves all five out; `make test` runs what is `serial` by itself, after everything else has run in two
+processes.
 """
 
 from __future__ import annotations

@@ -123,7 +123,6 @@ def test_pasted_commands_carry_no_comments() -> None:
                 assert not re.search(r"(^|\s)#\s", content), content
 
 
-@pytest.mark.process  # git lists the pages
 def test_the_reference_page_is_for_reading() -> None:
     """It sends nothing but the question for the document, so no page may promise that one can try requests there."""
     script = text_of("service/web/dashboard/static/docs.js")

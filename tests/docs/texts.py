@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 import subprocess
-from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-@cache
-def tracked() -> list[Path]:
-    """Every file of the project that still exists, new ones included, what git ignores left out."""
+def _listed_by_git() -> list[Path]:
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],  # noqa: S607 - git, wherever it is
         cwd=ROOT,
@@ -22,6 +19,15 @@ def tracked() -> list[Path]:
         text=True,
     )
     return [path for name in listed.stdout.split("\0") if name and (path := ROOT / name).is_file()]
+
+
+# Asked while the tests are collected, so that no test starts a process for it.
+_TRACKED = _listed_by_git()
+
+
+def tracked() -> list[Path]:
+    """Every file of the project that still exists, new ones included, what git ignores left out."""
+    return _TRACKED
 
 
 def documents() -> list[Path]:

@@ -69,7 +69,7 @@ def test_a_worker_that_remembers_it_brings_nothing_back(workers: Workers, databa
             workers.submit("one", Ask(None), worker)
     _delete(workers, "one")
     if swept:
-        workers.run(Deleter(workers.contexts[0], 1.0).remove_all())
+        workers.run(Deleter(workers.contexts[0]).remove_all())
     for worker in (0, 1):
         with pytest.raises(ExperimentNotFound):
             workers.submit("one", Ask(None), worker)
@@ -80,7 +80,7 @@ def test_a_worker_that_remembers_it_brings_nothing_back(workers: Workers, databa
         answer = workers.submit("one", Ask(None), worker)
         assert answer.arm.key in "cde"
     assert workers.replay("one") == 3
-    workers.run(Deleter(workers.contexts[1], 1.0).remove_all())
+    workers.run(Deleter(workers.contexts[1]).remove_all())
     with Rows(database_url) as rows:
         assert _orphans(rows) == {}
 
@@ -94,7 +94,7 @@ def test_what_is_remembered_of_a_key_fits_no_other_experiment(workers: Workers) 
         assert workers.replay("one") == 5
         _archive(workers, "one", names[0])
         _delete(workers, "one", worker=1)
-        workers.run(Deleter(workers.contexts[0], 1.0).remove_all())
+        workers.run(Deleter(workers.contexts[0]).remove_all())
 
 
 @pytest.mark.process
@@ -192,7 +192,7 @@ def test_two_workers_may_remove_the_same_rows(workers: Workers, database_url: st
         _delete(workers, name)
 
     async def together() -> None:
-        await asyncio.gather(*(Deleter(context, 1.0).remove_all() for context in workers.contexts))
+        await asyncio.gather(*(Deleter(context).remove_all() for context in workers.contexts))
 
     with Rows(database_url) as rows:
         deadline = time.monotonic() + 60

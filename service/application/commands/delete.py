@@ -9,10 +9,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-import structlog
-
 from service.engine.clock import now_microseconds
-from service.errors import BestArmError, IllegalTransition, InvalidValue
+from service.errors import IllegalTransition, InvalidValue
 from service.storage import removal
 from service.storage.queries import stored_log
 
@@ -27,8 +25,6 @@ _ROWS_AT_ONCE = 500
 # After each chunk, as many times as long as it took: what is left of the database is for those who wait for answers.
 _PAUSE = 4.0
 _SHORTEST_PAUSE_SECONDS = 0.005
-
-log = structlog.get_logger(__name__)
 
 
 async def delete(context: Context, key: str, confirmed: str) -> None:
@@ -59,32 +55,10 @@ def _details(progress: Progress) -> dict[str, Json]:
 
 
 class Deleter:
-    """Looks for rows of deleted experiments again and again until it is closed."""
+    """Removes the rows of deleted experiments."""
 
-    def __init__(self, context: Context, every_seconds: float) -> None:
+    def __init__(self, context: Context) -> None:
         self._context = context
-        self._every = every_seconds
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        """Begin to look, in a task of its own."""
-        self._task = asyncio.create_task(self._run(), name="deleter")
-
-    async def close(self) -> None:
-        """Stop; some worker goes on from here."""
-        if self._task:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    async def _run(self) -> None:
-        while True:
-            try:
-                await self.remove_all()
-            except BestArmError as trouble:
-                log.warning("deleted rows could not be removed and will be tried again", reason=str(trouble))
-            except Exception:
-                log.exception("removing deleted rows failed and will be tried again")
-            await asyncio.sleep(self._every)
 
     async def remove_all(self) -> None:
         """Remove whatever is left of deleted experiments, but for those that another worker is at."""

@@ -11,13 +11,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import structlog
-
 from service.application.commands.verdict_watch import VerdictWatch
 from service.domain import step_when_due
 from service.domain.lookups import DUE_AT_ONCE
 from service.engine.clock import now_microseconds
-from service.errors import BestArmError, ExperimentNotFound
+from service.errors import ExperimentNotFound
 from service.storage.queries import stored_assignments, stored_replies
 
 if TYPE_CHECKING:
@@ -27,8 +25,6 @@ if TYPE_CHECKING:
 
 _REPLIES_KEPT_SECONDS = 48 * 3600
 _FORGET_EVERY_SECONDS = 600
-
-log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,35 +60,17 @@ class Sweep:
 
 
 class Sweeper:
-    """Looks for due assignments again and again until it is closed."""
+    """Settles what is due, and then looks at the experiments that have grown."""
 
-    def __init__(self, context: Context, every_seconds: float) -> None:
+    def __init__(self, context: Context) -> None:
         self._context = context
-        self._every = every_seconds
-        self._task: asyncio.Task[None] | None = None
         self._forget_at = 0.0
         self._watch = VerdictWatch(context)
 
-    def start(self) -> None:
-        """Begin to sweep."""
-        self._task = asyncio.create_task(self._run(), name="sweeper")
-
-    async def close(self) -> None:
-        """Stop; what was begun is finished by the writer."""
-        if self._task:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    async def _run(self) -> None:
-        while True:
-            try:
-                await self.sweep()
-                await self._watch.run()
-            except BestArmError as trouble:
-                log.warning("the sweep could not run and will be tried again", reason=str(trouble))
-            except Exception:
-                log.exception("the sweep failed and will be tried again")
-            await asyncio.sleep(self._every)
+    async def round(self) -> None:
+        """What a worker does once a second."""
+        await self.sweep()
+        await self._watch.run()
 
     async def sweep(self) -> None:
         """Settle everything that is due now."""
