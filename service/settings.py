@@ -1,4 +1,4 @@
-"""All settings of the service, from BESTARM_* environment variables. Read by main, cli and migrations/env.py only."""
+"""All settings of the service, from BESTARM_* environment variables. Made by main, cli and migrations/env.py only."""
 
 from __future__ import annotations
 

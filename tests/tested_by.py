@@ -16,7 +16,7 @@ TESTED_BY = {
     "application/context.py": "live/test_model.py::test_the_service_follows_the_model_through_any_traffic",
     "application/commands/arms.py": "api/test_arms.py::test_an_added_arm_is_drawn_next",
     "application/commands/ask.py": "api/test_assignments.py::test_a_sticky_unit_keeps_its_assignment",
-    "application/commands/conclude.py": "api/test_certainty.py::test_an_experiment_concludes_by_itself_once",
+    "application/commands/auto_conclude.py": "api/test_certainty.py::test_an_experiment_concludes_by_itself_once",
     "application/commands/delete.py": "live/test_deletion.py::test_a_deletion_outlives_a_killed_service",
     "application/commands/duplicate.py": "live/test_deletion.py::test_replay_is_clean_after_reopening_and_of_a_duplicate",
     "application/commands/experiments.py": "api/test_experiments.py::test_a_patch_changes_what_it_names",
@@ -111,7 +111,7 @@ TESTED_BY = {
     "simulation/kernels/ts_tc.py": "simulation/kernels/test_top_two.py::test_half_of_the_draws_go_to_the_leader",
     "simulation/kernels/uniform_kernel.py": "simulation/kernels/test_elimination.py::test_uniform_is_a_round_robin",
     # -- storage -----------------------------------------------------------------------------------------------------------
-    "storage/column_groups.py": "api/test_group_commit.py::test_rows_travel_by_types_that_fit_the_tables",
+    "storage/updated_columns.py": "api/test_group_commit.py::test_rows_travel_by_types_that_fit_the_tables",
     "storage/creation.py": "api/test_concurrency.py::test_creating_the_same_experiment_at_once",
     "storage/database.py": "api/test_group_commit.py::test_cut_connections_lose_nothing_and_repeat_nothing",
     "storage/removal.py": "live/test_deletion.py::test_two_workers_may_remove_the_same_rows",
@@ -127,7 +127,7 @@ TESTED_BY = {
     "storage/queries/stored_assignments.py": "storage/test_tables.py::test_filters_of_assignments_are_carried_by_indexes",
     "storage/queries/stored_experiments.py": "storage/test_tables.py::test_a_page_has_the_newest",
     "storage/queries/stored_history.py": "storage/test_tables.py::test_the_audit_log_is_carried_by_its_index",
-    "storage/queries/stored_log.py": "api/test_deleting.py::test_the_log_of_the_instance_says_what_was_deleted",
+    "storage/queries/stored_instance_log.py": "api/test_deleting.py::test_the_log_of_the_instance_says_what_was_deleted",
     "storage/queries/stored_observations.py": "api/test_observations.py::test_they_are_read",
     "storage/queries/stored_replies.py": "api/test_experiments.py::test_creating_is_idempotent",
     # -- web ---------------------------------------------------------------------------------------------------------------

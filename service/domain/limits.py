@@ -16,6 +16,7 @@ LONGEST_NAME = 255
 LONGEST_DESCRIPTION = 10_000
 # A decision among so many arms takes a few milliseconds (docs/decisions/0005).
 MOST_ARMS = 10_000
+# With one arm there is nothing to find out.
 FEWEST_ARMS = 2
 # A value travels with every answer.
 MOST_VALUE_BYTES = 16 * 1024

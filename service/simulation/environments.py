@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from service.domain import RewardKind
+from service.domain.limits import FEWEST_ARMS, MOST_ARMS
 from service.errors import InvalidValue
 from service.policy.base import Floats
 
@@ -24,7 +25,6 @@ REWARD_KINDS: dict[Kind, RewardKind] = {"gaussian": "real", "bernoulli": "binary
 
 # Beyond this a Gaussian reward of unit variance says nothing that one draw would not, and products of gaps could overflow.
 LARGEST_MEAN = 1e6
-MOST_ARMS = 10_000
 LONGEST_DELAY = 10_000_000
 INSTANCES = tuple(str(number) for number in range(1, 11))
 REAL_WORLD = ("open_bandit", "movielens")
@@ -75,8 +75,8 @@ def _require_simulable(means: Sequence[float], kind: Kind) -> None:
     """Raise if there is nothing to find, or nothing that can be simulated."""
     if kind not in KINDS:
         raise InvalidValue("/kind", f"There are no {kind!r} rewards. Kinds: {', '.join(KINDS)}.")
-    if not 2 <= len(means) <= MOST_ARMS:  # noqa: PLR2004 - one arm is no choice
-        raise InvalidValue("/means", f"The number of arms must lie between 2 and {MOST_ARMS}, not {len(means)}.")
+    if not FEWEST_ARMS <= len(means) <= MOST_ARMS:
+        raise InvalidValue("/means", f"The number of arms must lie between {FEWEST_ARMS} and {MOST_ARMS}, not {len(means)}.")
     values = np.array(means, dtype=np.float64)
     if not (np.abs(values) <= LARGEST_MEAN).all():
         raise InvalidValue("/means", f"Means must be numbers of at most {LARGEST_MEAN:g} in magnitude.")

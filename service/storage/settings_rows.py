@@ -1,4 +1,6 @@
-"""What people set and what is kept beside the traffic, as rows and back: settings, arms, batches, snapshots, stored replies.
+"""What people set and what is kept beside the traffic, as rows and back.
+
+Settings, arms, batches, snapshots, observations, findings, stored replies.
 
 Rows are tuples in the order of the table's columns; for an update, with None where it changes nothing.
 """
@@ -26,8 +28,8 @@ from service.domain import (
     StoredReply,
 )
 from service.domain.findings import Disturbance, Finding
-from service.storage.column_groups import LATER_SETTINGS, PROGRESS, SETTINGS
 from service.storage.traffic_rows import NO_COUNTS, NO_PROGRESS, count_values, progress_values, to_json
+from service.storage.updated_columns import LATER_SETTINGS, PROGRESS, SETTINGS
 
 if TYPE_CHECKING:
     from sqlalchemy import RowMapping

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from service.domain import Arm, ArmRecord, ArmStatistics, Assignment, AssignmentState, Event, TakenStep
 from service.exact import ExactSum, Moments
-from service.storage.column_groups import ARM_COUNTS, LATER_SETTINGS, PROGRESS, SETTINGS
+from service.storage.updated_columns import ARM_COUNTS, LATER_SETTINGS, PROGRESS, SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.domain.events import Event, EventKind
+from service.domain.events import TRAITS, Event, EventKind
 from service.domain.experiment import Json
 from service.domain.findings import EVENT_KINDS, Disturbance, Finding, FindingKind, Findings, disturbances_of, finding_of
 
@@ -84,3 +84,8 @@ def test_a_disturbance_of_some_kinds_leaves_the_others() -> None:
     disturbance = Disturbance(0, ("harmful",))
     assert [disturbance.ends(finding) for finding in _ALL] == [False, True, False, False]
     assert disturbances_of(Event(9, "reward", 90, arm=0)) == []
+
+
+def test_whoever_keeps_a_finding_sees_what_revised_its_data() -> None:
+    """A worker that keeps a finding looks through the audit log and the observations since it was seen, and nowhere else."""
+    assert {kind for kind, traits in TRAITS.items() if traits.revises and not traits.audited} == {"observation"}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from service.engine.clock import now_microseconds
 from service.errors import IllegalTransition, InvalidValue
 from service.storage import removal
-from service.storage.queries import stored_log
+from service.storage.queries import stored_instance_log
 
 if TYPE_CHECKING:
     from service.application.context import Context
@@ -37,7 +37,7 @@ async def delete(context: Context, key: str, confirmed: str) -> None:
         if status not in _DELETABLE:
             raise IllegalTransition(f"Experiment {key!r} is {status}: only drafts and archived experiments can be deleted.")
         await removal.mark(connection, progress)
-        await stored_log.append(connection, "experiment_deleted", _details(progress), now_microseconds())
+        await stored_instance_log.append(connection, "experiment_deleted", _details(progress), now_microseconds())
 
 
 def _details(progress: Progress) -> dict[str, Json]:

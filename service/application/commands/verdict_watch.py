@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from service.application.commands.conclude import ConcludeIfSure
+from service.application.commands.auto_conclude import ConcludeIfSure
 from service.application.commands.keep_findings import KeepFindings
 from service.application.reads import recommendation
 from service.engine.clock import now_microseconds

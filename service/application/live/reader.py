@@ -1,4 +1,4 @@
-"""What every read needs."""
+"""What a read works with: the database and the cache of its process, a worker's or a lane's."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from service.storage.queries import stored_log
+from service.storage.queries import stored_instance_log
 
 if TYPE_CHECKING:
     from service.application.live.reader import Reader
@@ -14,4 +14,4 @@ if TYPE_CHECKING:
 async def log_page(reader: Reader, *, before: int | None, limit: int) -> list[LogEntry]:
     """Its entries below this number."""
     async with reader.database.reading() as connection:
-        return await stored_log.page_of_log(connection, before=before, limit=limit)
+        return await stored_instance_log.page_of_log(connection, before=before, limit=limit)

@@ -1,6 +1,7 @@
-"""The writing side: lock experiments, and write all changes of a group of requests at once.
+"""The writing side: find and lock experiments, write all changes of a group of requests at once, and tell whether they were.
 
-Used by one transaction at a time per process (service/engine/writer.py). Nothing here commits.
+Used by one transaction at a time per process (service/engine/writer.py). It is committed where it is
+sent (`postgres.py`, `sqlite.py`).
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from service.storage import column_groups, settings_rows, traffic_rows
+from service.storage import settings_rows, traffic_rows, updated_columns
 from service.storage.groups.lookup_queries import BY_DRAW, REPLIES
 from service.storage.groups.statements import Write, insert_and_update, insert_into, query_by, update_of
 from service.storage.tables import (
@@ -190,7 +191,7 @@ DRAW = insert_into(
 _INSERT_ARMS = insert_into(arms)
 _INSERT_BATCHES = insert_into(batches)
 _INSERT_OBSERVATIONS = insert_into(observations)
-_CHANGE_OBSERVATIONS = update_of(observations, ("experiment_id", "id"), column_groups.OBSERVATION_STATE)
+_CHANGE_OBSERVATIONS = update_of(observations, ("experiment_id", "id"), updated_columns.OBSERVATION_STATE)
 _INSERT_REPLIES = insert_into(
     replies,
     taken="SELECT FROM {rows} d CROSS JOIN replies t "
@@ -236,14 +237,14 @@ _STEP = insert_and_update(
         "due_at": "v.due_at",
     },
 )
-_RESTATE = update_of(assignments, ("experiment_id", "draw"), column_groups.ASSIGNMENT_STATE)
-_COUNT = update_of(arms, ("experiment_id", "position"), column_groups.ARM_COUNTS)
-_COUNT_DRAWS = update_of(arms, ("experiment_id", "position"), column_groups.ARM_DRAWS)
-_COUNT_IMPUTED = update_of(arms, ("experiment_id", "position"), column_groups.ARM_IMPUTED)
-_REDEFINE = update_of(arms, ("experiment_id", "position"), column_groups.ARM_DEFINITION)
-_PROGRESS = update_of(experiments, ("id",), column_groups.PROGRESS, versioned=True)
-_DRAW_ON = update_of(experiments, ("id",), column_groups.DRAWING, versioned=True)
-_SETTINGS = update_of(experiments, ("id",), (*column_groups.SETTINGS, *column_groups.LATER_SETTINGS))
+_RESTATE = update_of(assignments, ("experiment_id", "draw"), updated_columns.ASSIGNMENT_STATE)
+_COUNT = update_of(arms, ("experiment_id", "position"), updated_columns.ARM_COUNTS)
+_COUNT_DRAWS = update_of(arms, ("experiment_id", "position"), updated_columns.ARM_DRAWS)
+_COUNT_IMPUTED = update_of(arms, ("experiment_id", "position"), updated_columns.ARM_IMPUTED)
+_REDEFINE = update_of(arms, ("experiment_id", "position"), updated_columns.ARM_DEFINITION)
+_PROGRESS = update_of(experiments, ("id",), updated_columns.PROGRESS, versioned=True)
+_DRAW_ON = update_of(experiments, ("id",), updated_columns.DRAWING, versioned=True)
+_SETTINGS = update_of(experiments, ("id",), (*updated_columns.SETTINGS, *updated_columns.LATER_SETTINGS))
 # Always in the same order, so that the same writes are the same statement.
 _FIRST = (
     DRAW,

@@ -1,8 +1,8 @@
-"""Columns that are written together."""
+"""Which columns an update writes: as few as the change at hand moves."""
 
 from __future__ import annotations
 
-# Columns that are updated together.
+# The settings of an experiment.
 SETTINGS = (
     "name",
     "description",
