@@ -267,13 +267,13 @@ class Ledger:
         self._start_epoch()
 
     def change_arm(self, arm: Arm, details: dict[str, Json], now: int) -> None:
-        """Another name, value, floor or status; starts an epoch if the set of active arms changes."""
+        """Another name, value, floor or status. Other active arms start an epoch, and so does a floor: it promises from then on."""
         self._record("arm_changed", now, arm=arm.position, details=details)
-        was_active = self.arms[arm.position].active
-        self.arms[arm.position] = arm
+        before, self.arms[arm.position] = self.arms[arm.position], arm
         self.log.touched.add(arm.position)
         self.log.redefined.add(arm.position)
-        if arm.active != was_active:
+        other_floor = self.experiment.policy.keeps_floors and arm.active and arm.min_share != before.min_share
+        if arm.active != before.active or other_floor:
             self._start_epoch()
         else:
             self.allocator.put_plan_away()

@@ -22,11 +22,15 @@ from service.engine.ledger import Ledger
 _ARMS = 3
 
 
-def _ledger(policy: PolicyKind, expiry: Expiry | None = None) -> Ledger:
-    experiment = Experiment(
-        1, "e", "e", "", PolicySpec(policy, seed=7), RewardSpec(), expiry, False, 0.95, None, "running", None, 0
-    )
-    arms = [ArmRecord(Arm(position, f"arm-{position}", "", None), ArmStatistics()) for position in range(_ARMS)]
+def _ledger(policy: PolicyKind, expiry: Expiry | None = None, floor: float | None = None) -> Ledger:
+    """With a floor, the last arm has it and the policy keeps it."""
+    spec = PolicySpec(policy, seed=7, keeps_floors=floor is not None)
+    experiment = Experiment(1, "e", "e", "", spec, RewardSpec(), expiry, False, 0.95, None, "running", None, 0)
+    floors = [0.0] * (_ARMS - 1) + [floor or 0.0]
+    arms = [
+        ArmRecord(Arm(position, f"arm-{position}", "", None, min_share=floor), ArmStatistics())
+        for position, floor in enumerate(floors)
+    ]
     return Ledger(Progress(experiment, version=1, as_of=0, draws=0, epoch=1), arms)
 
 
@@ -84,3 +88,37 @@ def test_a_step_that_is_not_allowed_leaves_the_ledger_as_it_was() -> None:
     with pytest.raises(Exception, match="cannot lead from pending"):
         ledger.step(drawn, "correction", 1.0, 9)
     assert ledger.progress == before
+
+
+@pytest.mark.parametrize("policy", ["simple_tracking", "almost_tracking", "uniform"])
+@pytest.mark.parametrize(("before", "after"), [(0.0, 0.5), (0.8, 0.2)])
+def test_a_new_floor_is_a_promise_from_then_on(policy: PolicyKind, before: float, after: float) -> None:
+    """The arm neither floods the experiment until its whole past has caught up, nor waits until that has been worn off."""
+    ledger = _ledger(policy, floor=before)
+    for _ in range(1_500):
+        ledger.step(ledger.draw(None, None, 0), "reward", 1.0, 0)
+    ledger.change_arm(replace(ledger.arms[2], min_share=after), {}, 0)
+    assert ledger.epoch == 2
+    since = 0
+    for draw in range(1, 501):
+        drawn = ledger.draw(None, None, 0)
+        ledger.step(drawn, "reward", 1.0, 0)
+        since += drawn.arm == 2
+        assert after * draw - 2.0 <= since <= (after + (1.0 - after) / 2) * draw + 10.0
+
+
+def test_another_name_or_the_floor_of_a_disabled_arm_starts_no_epoch() -> None:
+    """Nothing about the traffic changes, so what was drawn goes on counting."""
+    ledger = _ledger("simple_tracking", floor=0.1)
+    ledger.change_arm(replace(ledger.arms[2], name="other"), {}, 0)
+    assert ledger.epoch == 1
+    ledger.change_arm(replace(ledger.arms[2], status="disabled"), {}, 0)
+    ledger.change_arm(replace(ledger.arms[2], min_share=0.3), {}, 0)
+    assert ledger.epoch == 2
+
+
+def test_an_experiment_from_before_floors_were_kept_goes_on_as_it_was() -> None:
+    """Its draws after a change of a floor were made without a new epoch, and replay has to make them again."""
+    ledger = _ledger("simple_tracking")
+    ledger.change_arm(replace(ledger.arms[2], min_share=0.3), {}, 0)
+    assert ledger.epoch == 1
