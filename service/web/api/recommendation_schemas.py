@@ -136,4 +136,7 @@ class CourseOut(Answer):
     """The course of an experiment, oldest first."""
 
     experiment: Key
+    separated_at: datetime | None = Field(
+        description="When the separation that holds now was found; points are separated from then on."
+    )
     points: list[CoursePointOut]

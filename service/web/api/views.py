@@ -266,8 +266,9 @@ def verdict_view(verdict: Verdict, standings: Sequence[Standing]) -> dict[str, A
 
 def encode_course(course: Course) -> bytes:
     """The course of an experiment as JSON, written point by point: many points of many arms would fill the memory as objects."""
-    points = b",".join(encode(_point_view(point, course.arms)) for point in course.points)
-    return b'{"experiment":%b,"points":[%b]}' % (encode(course.experiment.key), points)
+    points = b",".join(encode(_point_view(point, course)) for point in course.points)
+    named = encode(course.experiment.key), encode(time_text(course.separated_at))
+    return b'{"experiment":%b,"separated_at":%b,"points":[%b]}' % (*named, points)
 
 
 def forecast_view(outlook: Outlook) -> dict[str, Any]:
@@ -286,8 +287,8 @@ def forecast_view(outlook: Outlook) -> dict[str, Any]:
     }
 
 
-def _point_view(point: Point, arms: list[Arm]) -> dict[str, Any]:
-    snapshot, total = point.snapshot, sum(point.snapshot.draws)
+def _point_view(point: Point, course: Course) -> dict[str, Any]:
+    snapshot, total, arms = point.snapshot, sum(point.snapshot.draws), course.arms
     return {
         "version": snapshot.sequence,
         "at": time_text(snapshot.at),
@@ -295,7 +296,7 @@ def _point_view(point: Point, arms: list[Arm]) -> dict[str, Any]:
         "draws": total,
         "observations": sum(snapshot.observations),
         "error_estimate": point.certainty.error_estimate,
-        "separated": point.certainty.separated,
+        "separated": course.separated(point),
         "arms": [
             {
                 "arm": arms[place].key,
