@@ -271,7 +271,7 @@ def encode_course(course: Course) -> bytes:
     return b'{"experiment":%b,"separated_at":%b,"points":[%b]}' % (*named, points)
 
 
-def forecast_view(outlook: Outlook) -> dict[str, Any]:
+def forecast_view(outlook: Outlook, within_days: float | None = None) -> dict[str, Any]:
     """When the verdict will be there."""
     found = outlook.forecast
     draws = {"median": found.median, "low": found.low, "high": found.high}
@@ -283,6 +283,8 @@ def forecast_view(outlook: Outlook) -> dict[str, Any]:
         "rate_per_day": outlook.rate_per_day,
         "shortfall_now": found.shortfall,
         "never": found.median is None,
+        "within": None if within_days is None else {"days": within_days, "probability": outlook.probability_within(within_days)},
+        "waiting": None if outlook.waiting is None else asdict(outlook.waiting),
         "version": outlook.version,
     }
 
