@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.inference_instances import REAL, Floats, Instance
-from benchmarks.inference_lockstep import POLICIES, PolicyName, Runs, play
+from benchmarks.inference_lockstep import PLAYERS, Player, Runs, play
 from service.inference.error_estimate import error_estimate
 
 RESULTS = Path(__file__).parent.parent / "docs" / "inference" / "calibration.json"
@@ -45,11 +45,11 @@ def estimates(state: Runs, truth: Floats) -> tuple[Floats, Floats]:
     return known, (leaders != truth.argmax(axis=1)).astype(np.float64)
 
 
-def study(policy: PolicyName, arms: int, runs: int) -> dict[str, object]:
+def study(player: Player, arms: int, runs: int) -> dict[str, object]:
     """Deciles of the estimate against the observed error."""
     instance, truth = random_means(runs, arms, seed=arms)
     said, wrong, by_look = [], [], []
-    for step, (state, _) in enumerate(play(instance, policy, runs, LOOKS[-1], seed=41), start=1):
+    for step, (state, _) in enumerate(play(instance, player, runs, LOOKS[-1], seed=41), start=1):
         if step in LOOKS:
             value, error = estimates(state, truth)
             said.append(value[~np.isnan(value)])
@@ -59,7 +59,7 @@ def study(policy: PolicyName, arms: int, runs: int) -> dict[str, object]:
     groups = np.array_split(np.argsort(estimate, kind="stable"), 10)
     deciles = [[len(group), float(estimate[group].mean()), float(error[group].mean())] for group in groups]
     return {
-        "policy": policy,
+        "policy": player.name,
         "arms": arms,
         "runs": runs,
         "deciles": deciles,
@@ -75,8 +75,8 @@ def main() -> None:
     arguments = parser.parse_args()
     rows = []
     for arms in (2, 10, 40):
-        for policy in POLICIES:
-            rows.append(study(policy, arms, arguments.runs))
+        for player in PLAYERS:
+            rows.append(study(player, arms, arguments.runs))
             print(rows[-1], flush=True)
             RESULTS.write_text(json.dumps(rows, indent=1) + "\n")
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.inference_instances import Instance, instances
-from benchmarks.inference_lockstep import POLICIES, PolicyName, Runs, play
+from benchmarks.inference_lockstep import PLAYERS, Player, Runs, play
 from service.inference import binary, bounded, real
 from service.inference.levels import arm_levels, pair_levels
 from service.inference.pairs import exceeds
@@ -28,7 +28,7 @@ _RIGHT_EVERY = 10
 RESULTS = Path(__file__).parent.parent / "docs" / "inference" / "coverage.json"
 
 
-def study(instance: Instance, policy: PolicyName, runs: int, draws: int, alpha: float) -> dict[str, object]:
+def study(instance: Instance, player: Player, runs: int, draws: int, alpha: float) -> dict[str, object]:
     """One row of the table."""
     arms = len(instance.means)
     rows = np.arange(runs)
@@ -39,7 +39,7 @@ def study(instance: Instance, policy: PolicyName, runs: int, draws: int, alpha: 
     missed, separated, false = np.zeros(runs, np.bool_), np.zeros(runs, np.bool_), np.zeros(runs, np.bool_)
     separated_at = np.zeros(runs, np.int64)
     started = time.perf_counter()
-    for step, (state, drawn) in enumerate(play(instance, policy, runs, draws, seed=20_250_101)):
+    for step, (state, drawn) in enumerate(play(instance, player, runs, draws, seed=20_250_101)):
         missed |= misses(instance, state.samples(rows, drawn), instance.means[drawn], levels[drawn])
         leaders = state.leaders()
         # A false separation is looked for after every reward, a right one less often.
@@ -55,7 +55,7 @@ def study(instance: Instance, policy: PolicyName, runs: int, draws: int, alpha: 
     return {
         "instance": instance.name,
         "kind": instance.reward.kind,
-        "policy": policy,
+        "policy": player.name,
         "runs": runs,
         "draws": draws,
         "alpha": alpha,
@@ -124,10 +124,10 @@ def main() -> None:
     rows = json.loads(arguments.results.read_text()) if arguments.results.exists() else []
     done = {(row["instance"], row["policy"]) for row in rows}
     for instance in instances():
-        for policy in POLICIES:
-            if (instance.name, policy) in done:
+        for player in PLAYERS:
+            if (instance.name, player.name) in done:
                 continue
-            row = study(instance, policy, arguments.runs, arguments.draws, arguments.alpha)
+            row = study(instance, player, arguments.runs, arguments.draws, arguments.alpha)
             rows.append(row)
             arguments.results.parent.mkdir(parents=True, exist_ok=True)
             arguments.results.write_text(json.dumps(rows, indent=1) + "\n")

@@ -2,7 +2,7 @@
 
     python -m benchmarks.inference_forecast --runs 200
 
-In every run the arms' means are drawn anew. Simple Tracking plays a while, a forecast is made, and it plays on, draw by draw,
+In every run the arms' means are drawn anew. The default policy plays a while, a forecast is made, and it plays on, draw by draw,
 until the verdict or the end. A forecast comes true when the verdict comes within its middle 80%. Where no verdict comes before
 the end, it is true if the forecast ends beyond it. Writes docs/inference/forecast.json.
 """
@@ -19,8 +19,8 @@ import numpy as np
 
 from benchmarks.inference_coverage import separated_runs
 from benchmarks.inference_instances import BINARY, BOUNDED, REAL, Floats, Instance, Ints
-from benchmarks.inference_lockstep import Runs, play
-from service.domain import PolicySpec, RewardSpec
+from benchmarks.inference_lockstep import AUTOMATIC, DEFAULT, Runs, play
+from service.domain import RewardSpec
 from service.inference.levels import pair_levels
 from service.inference.samples import Samples
 from service.simulation.futures import Forecast, Situation, forecast, leader_levels
@@ -79,7 +79,7 @@ def forecasts(case: Case, state: Runs, seed: int) -> list[Forecast]:
     found = []
     for run in range(state.count):
         samples = Samples(state.counts[run].astype(np.float64), state.means[run].copy(), state.squares[run].copy())
-        situation = Situation(case.reward, PolicySpec(), samples, state.counts[run], np.zeros(case.arms), levels, 0.0)
+        situation = Situation(case.reward, AUTOMATIC, samples, state.counts[run], np.zeros(case.arms), levels, 0.0)
         found.append(forecast(situation, np.random.default_rng([seed, run])))
     return found
 
@@ -91,7 +91,7 @@ def study(case: Case, runs: int, seed: int = 16) -> dict[str, object]:
     levels = pair_levels(np.zeros(case.arms, np.int64), np.ones(case.arms, np.bool_), 0, ALPHA)
     waits, made, look = np.full(runs, np.inf), list[Forecast](), case.at
     processor = 0.0
-    for step, (state, _) in enumerate(play(instance, "simple_tracking", runs, case.end, seed=seed)):
+    for step, (state, _) in enumerate(play(instance, DEFAULT, runs, case.end, seed=seed)):
         if step + 1 < look:
             continue
         look = max(look + 1, int(look * _LOOKS))

@@ -11,10 +11,29 @@ from numba import njit
 
 from benchmarks.inference_instances import Floats, Instance, Ints
 from service.inference.samples import Samples
+from service.policy.automatic import AutomaticPolicy
 from service.policy.base import SCORE_TIE
+from service.policy.weights import PAPER, WeightRule
 
 PolicyName: TypeAlias = Literal["simple_tracking", "almost_tracking", "uniform"]
-POLICIES: tuple[PolicyName, ...] = ("simple_tracking", "almost_tracking", "uniform")
+# What `auto` becomes; the same for every kind of rewards and number of arms.
+AUTOMATIC = AutomaticPolicy(0).resolved("binary", 10)
+
+
+@dataclass(frozen=True, slots=True)
+class Player:
+    """A policy with its weights, and the name that results have for both."""
+
+    name: str
+    policy: PolicyName
+    rule: WeightRule = PAPER
+
+
+DEFAULT = Player("default", "simple_tracking", WeightRule(AUTOMATIC.sharpness, AUTOMATIC.guard, AUTOMATIC.ties))
+UNIFORM = Player("uniform", "uniform")
+# The paper's policies to the letter, whose names are theirs.
+PAPERS = (Player("simple_tracking", "simple_tracking"), Player("almost_tracking", "almost_tracking"))
+PLAYERS = (DEFAULT, *PAPERS, UNIFORM)
 
 
 @dataclass
@@ -54,47 +73,58 @@ class Runs:
         return best
 
 
+def h1_weights_of_rows(means: Floats, rule: WeightRule = DEFAULT.rule) -> Floats:
+    """The policy's weights for every run at once: `service.policy.weights.h1_weights` of each row, compiled."""
+    found: Floats = _weights_of_rows(means, rule.sharpness, rule.guard, rule.ties == "limit")
+    return found
+
+
 @njit(cache=True)
-def h1_weights_of_rows(means: Floats) -> Floats:
-    """The policy's H1 weights for every run at once: the formula of `service.policy.weights.h1_weights`, compiled."""
+def _weights_of_rows(means: Floats, sharpness: float, guard: float, limit: bool) -> Floats:
     runs, arms = means.shape
-    weights = np.empty_like(means)
+    weights, powers = np.empty_like(means), np.empty(arms)
     for run in range(runs):
-        best = -np.inf
+        best, tied = -np.inf, 0
         for arm in range(arms):
             best = max(best, means[run, arm])
         cheapest = np.inf
         for arm in range(arms):
             gap, cost = best - means[run, arm], -0.25
+            tied += gap == 0.0
             for other in range(arms):
                 ratio = gap / (gap + (best - means[run, other])) if gap > 0.0 else np.inf
                 cost += ratio * ratio
             weights[run, arm] = cost
             cheapest = min(cheapest, cost)
-        total = 0.0
+        of_best = 1.0 + (tied - 2) / 4 if limit and tied > 1 else cheapest
+        total = sharp = 0.0
         for arm in range(arms):
-            cost = cheapest if means[run, arm] == best else weights[run, arm]
+            cost = of_best if means[run, arm] == best else weights[run, arm]
             weights[run, arm] = 1.0 if np.isinf(cheapest) else 1.0 / cost
+            powers[arm] = weights[run, arm] ** sharpness
             total += weights[run, arm]
+            sharp += powers[arm]
         for arm in range(arms):
-            weights[run, arm] /= total
+            plain = weights[run, arm] / total
+            weights[run, arm] = plain if sharpness == 1.0 else guard * plain + (1.0 - guard) * (powers[arm] / sharp)
     return weights
 
 
 def play(
-    instance: Instance, policy: PolicyName, runs: int, draws: int, seed: int, *, as_served: bool = False
+    instance: Instance, player: Player, runs: int, draws: int, seed: int, *, as_served: bool = False
 ) -> Iterator[tuple[Runs, Ints]]:
     """After every reward: the state of all runs and the arm that each just drew."""
     rng = np.random.default_rng(seed)
     state = Runs(instance, runs)
-    batches = Batches(runs, len(instance.means), seed, as_served=as_served) if policy == "almost_tracking" else None
+    batched = player.policy == "almost_tracking"
+    batches = Batches(runs, len(instance.means), player.rule, seed, as_served=as_served) if batched else None
     for step in range(draws):
         if batches is not None:
             arms = batches.next_arms(state)
-        elif policy == "uniform" or step < len(instance.means):
+        elif player.policy == "uniform" or step < len(instance.means):
             arms = np.full(runs, step % len(instance.means))
         else:
-            scores = h1_weights_of_rows(state.means) - state.counts / step
+            scores = h1_weights_of_rows(state.means, player.rule) - state.counts / step
             arms = np.argmax(scores >= scores.max(axis=1, keepdims=True) - SCORE_TIE, axis=1)
         state.add(arms, instance.draw(rng, arms))
         yield state, arms
@@ -106,7 +136,8 @@ class Batches:
     The arithmetic of `service.policy.almost_tracking` for all runs at once. A test compares it with the policy draw for draw.
     """
 
-    def __init__(self, runs: int, arms: int, seed: int, *, as_served: bool) -> None:
+    def __init__(self, runs: int, arms: int, rule: WeightRule, seed: int, *, as_served: bool) -> None:
+        self.rule = rule
         self.seeds = seed * runs + np.arange(runs)
         self.rng = np.random.default_rng([seed, 1])
         self.as_served = as_served
@@ -127,7 +158,7 @@ class Batches:
         if self.batch == 1:
             self.weight_sums += 1.0 / state.means.shape[1]
             return np.full(state.means.shape, 2, np.int64)
-        targets = h1_weights_of_rows(state.means)
+        targets = h1_weights_of_rows(state.means, self.rule)
         insufficient = self.weight_sums / (self.batch - 1) <= targets / 0.999 + 1e-9
         chosen = np.where(insufficient, targets, 0.0)
         weights = chosen / chosen.sum(axis=1, keepdims=True)

@@ -9,32 +9,36 @@ import pytest
 
 from benchmarks.inference_coverage import misses, separated_runs
 from benchmarks.inference_instances import instances
-from benchmarks.inference_lockstep import PolicyName, play
+from benchmarks.inference_lockstep import DEFAULT, PLAYERS, UNIFORM, Player, h1_weights_of_rows, play
+from service.domain import RewardKind, Ties
 from service.inference.intervals import confidence_intervals
 from service.inference.levels import pair_levels
 from service.inference.separation import all_shown, rival_evidence
 from service.policy.almost_tracking import AlmostTracking
+from service.policy.automatic import AutomaticPolicy
 from service.policy.base import Evidence
+from service.policy.registry import make_policy
 from service.policy.simple_tracking import SimpleTracking
 from service.policy.uniform import Uniform
+from service.policy.weights import WeightRule, h1_weights
 
 RUNS, DRAWS, SEED = 4, 300, 3
 
 
-@pytest.mark.parametrize("name", ["simple_tracking", "almost_tracking", "uniform"])
-def test_every_run_follows_the_policy_draw_for_draw(name: PolicyName) -> None:
+@pytest.mark.parametrize("player", PLAYERS, ids=lambda player: player.name)
+def test_every_run_follows_the_policy_draw_for_draw(player: Player) -> None:
     """Before each draw the policy itself is asked, with the means and counts of that run."""
     instance = instances()[0]
     arms = len(instance.means)
     policies: dict[str, list[Any]] = {
-        "simple_tracking": [SimpleTracking()] * RUNS,
-        "almost_tracking": [AlmostTracking(SEED * RUNS + run) for run in range(RUNS)],
+        "simple_tracking": [SimpleTracking(player.rule)] * RUNS,
+        "almost_tracking": [AlmostTracking(SEED * RUNS + run, rule=player.rule) for run in range(RUNS)],
         "uniform": [Uniform()] * RUNS,
     }
     plans: list[Any] = [None] * RUNS
     counts, means = np.zeros((RUNS, arms), np.int64), np.full((RUNS, arms), np.nan)
-    for state, drawn in play(instance, name, RUNS, DRAWS, SEED, as_served=True):
-        for run, policy in enumerate(policies[name]):
+    for state, drawn in play(instance, player, RUNS, DRAWS, SEED, as_served=True):
+        for run, policy in enumerate(policies[player.policy]):
             evidence = Evidence(means[run], counts[run], counts[run] == 0, np.zeros(arms))
             choice, plans[run] = policy.choose(evidence, lambda policy=policy, seen=evidence: policy.targets(seen), plans[run])
             assert choice.index == drawn[run]
@@ -42,11 +46,28 @@ def test_every_run_follows_the_policy_draw_for_draw(name: PolicyName) -> None:
         means = np.where(counts > 0, state.means, np.nan)
 
 
+@pytest.mark.parametrize("reward", ["binary", "bounded", "real"])
+@pytest.mark.parametrize("arms", [2, 10, 1000])
+def test_the_default_of_the_studies_is_what_auto_becomes(reward: RewardKind, arms: int) -> None:
+    """For every kind of rewards and number of arms: were `auto` to choose by them, so would the studies have to."""
+    assert make_policy(AutomaticPolicy(0).resolved(reward, arms)) == SimpleTracking(DEFAULT.rule)
+
+
+@pytest.mark.parametrize("ties", ["paper", "limit"])
+@pytest.mark.parametrize(("sharpness", "guard"), [(1.0, 0.0), (2.0, 0.5), (1.5, 0.0), (2.0, 1.0)])
+def test_weights_of_many_runs_are_those_of_each(ties: Ties, sharpness: float, guard: float) -> None:
+    """Every rule, with two and more means tied for the best, all tied, and none."""
+    rule = WeightRule(sharpness, guard, ties)
+    means = np.random.default_rng(SEED).integers(0, 4, (200, 6)) / 4.0
+    means[0], means[1] = 0.5, np.arange(6) / 7.0
+    np.testing.assert_allclose(h1_weights_of_rows(means, rule), [h1_weights(row, rule) for row in means], rtol=1e-12)
+
+
 def test_the_study_separates_as_the_service_does() -> None:
     """The closest rival first and then the others, for all runs at once: the same verdicts as the recommendation's."""
     verdicts = set()
     for instance in (instances()[index] for index in (0, 4, 9)):
-        *_, (state, _) = play(instance, "uniform", 30, 1500, SEED)
+        *_, (state, _) = play(instance, UNIFORM, 30, 1500, SEED)
         arms = len(instance.means)
         leaders = state.leaders()
         added, active = np.zeros(arms, np.int64), np.ones(arms, np.bool_)
@@ -71,7 +92,7 @@ def test_the_study_counts_a_miss_where_the_interval_leaves_the_mean_out(index: i
     instance = instances()[index]
     arms, levels = np.arange(400) % 10, np.full(400, 0.05)
     counted, left_out = [], []
-    for step, (state, _) in enumerate(play(instance, "uniform", 400, 1500, SEED)):
+    for step, (state, _) in enumerate(play(instance, UNIFORM, 400, 1500, SEED)):
         if step % 50 == 49:
             sample = state.samples(np.arange(400), arms)
             variances = sample.squares / np.maximum(sample.counts - 1.0, 1.0)
