@@ -27,6 +27,7 @@ EventKind: TypeAlias = Literal[
     "observation_void",
     "separated",
     "harmful",
+    "beats_control",
     "decided",
 ]
 EventFamily: TypeAlias = Literal[
@@ -62,6 +63,7 @@ TRAITS: dict[EventKind, EventTraits] = {
     "observation_void": EventTraits("observation step", audited=True, revises=True),
     "separated": EventTraits("note", audited=True),
     "harmful": EventTraits("note", audited=True),
+    "beats_control": EventTraits("note", audited=True),
     "decided": EventTraits("note", audited=True),
 }
 AUDITED: tuple[EventKind, ...] = tuple(kind for kind, traits in TRAITS.items() if traits.audited)

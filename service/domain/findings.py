@@ -17,11 +17,11 @@ from service.domain.experiment import Json
 
 FindingKind: TypeAlias = Literal["separated", "harmful", "beats_control", "nothing_worthwhile"]
 
-# The kind of event that tells each kind of finding.
+# The kind of event that tells each kind of finding. To beat the control is a verdict only where `conclude_when` asks for it.
 EVENT_KINDS: dict[FindingKind, EventKind] = {
     "separated": "separated",
     "harmful": "harmful",
-    "beats_control": "decided",
+    "beats_control": "beats_control",
     "nothing_worthwhile": "decided",
 }
 _ABOUT_THE_WORSE = ("separated", "harmful")
@@ -35,7 +35,7 @@ class Finding(msgspec.Struct, frozen=True):
     worse: int | None
     """None where the better arm was compared with all others."""
     evidence: float
-    """The log evidence when it was found; of several comparisons, the least."""
+    """The log evidence that was there, at least: the tests look no further than what the level asks for."""
     level: float
     """The error that it was allowed; log evidence of -log(level) was asked for."""
     sequence: int = 0

@@ -50,6 +50,8 @@ MOST_HELD_BODY_BYTES = 128 * 1024 * 1024
 DEEPEST_JSON = 128
 # A forecast plays the experiment on 64 times: half a second of processor for so many arms.
 MOST_FORECAST_ARMS = 100
+# Ten years, as with expiry: nobody waits longer.
+MOST_FORECAST_DAYS = 3_650
 # A page of a list is read whole.
 LARGEST_PAGE = 1_000
 # And ends early where it would be longer than this: a page is held in memory, and rendered while others wait.

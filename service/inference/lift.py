@@ -65,27 +65,33 @@ class Lift:
     """None while the control's interval has zero in it."""
 
 
-class _Range(NamedTuple):
+class Range(NamedTuple):
     """What each of some quantities can be."""
 
     lower: Floats
     upper: Floats
 
-    def over(self, divisor: tuple[float, float]) -> _Range:
-        """The quotients by all numbers between these two; anything where zero is between them."""
-        if not divisor[0] * divisor[1] > 0.0:
-            return _Range(np.full_like(self.lower, -np.inf), np.full_like(self.upper, np.inf))
-        corners = [end / number for end in self for number in divisor]
-        return _Range(np.minimum.reduce(corners), np.maximum.reduce(corners))
+    def signs(self) -> Floats:
+        """On which side of zero they are; 0 where that is not known."""
+        return np.where(self.lower > 0.0, 1.0, np.where(self.upper < 0.0, -1.0, 0.0))
 
-    def within(self, other: _Range) -> _Range:
+    def over(self, divisor: Range) -> Range:
+        """The quotients by all that the divisors can be; anything where zero is among that."""
+        known = divisor.signs() != 0.0
+        ends = [np.where(known, end, 1.0) for end in divisor]
+        corners = [end / number for end in self for number in ends]
+        lower, upper = np.minimum.reduce(corners), np.maximum.reduce(corners)
+        return Range(np.where(known, lower, -np.inf), np.where(known, upper, np.inf))
+
+    def within(self, other: Range) -> Range:
         """What both allow."""
-        return _Range(np.maximum(self.lower, other.lower), np.minimum(self.upper, other.upper))
+        return Range(np.maximum(self.lower, other.lower), np.minimum(self.upper, other.upper))
 
     def around(self, observed: Floats) -> list[tuple[float, float] | None]:
         """With what was observed and a trifle for rounding, as intervals; None where an end is infinite."""
-        trifle = _ROUNDING * np.abs(observed)
-        lower, upper = np.minimum(self.lower, observed - trifle), np.maximum(self.upper, observed + trifle)
+        with np.errstate(invalid="ignore"):  # the ratio to a mean of zero is infinite, or nothing at all
+            trifle = _ROUNDING * np.abs(observed)
+            lower, upper = np.minimum(self.lower, observed - trifle), np.maximum(self.upper, observed + trifle)
         ends = zip(lower.tolist(), upper.tolist(), strict=True)
         return [(low, high) if isfinite(low) and isfinite(high) else None for low, high in ends]
 
@@ -102,13 +108,13 @@ def lifts(
     samples, levels, cheap = Samples.of(counts, means, variances), arm_levels(added, alpha), _cheap(added)[arms]
     own = np.append(arms[cheap], control)
     lower, upper = confidence_intervals(reward, counts[own], means[own], variances[own], levels[own])
-    base = float(lower[-1]), float(upper[-1])
+    base = Range(np.full(len(arms), lower[-1]), np.full(len(arms), upper[-1]))
     mine, theirs = samples.pick(arms), samples.pick(np.full(len(arms), control))
-    ranges = _Range(lower[:-1], upper[:-1])
-    differences, ratios = _cheap_ranges(ranges, base) if cheap.all() else _ranges(reward, mine, theirs, levels[arms], base)
+    simple = _cheap_ranges(Range(lower[:-1], upper[:-1]), Range(base.lower[cheap], base.upper[cheap]))
+    differences, ratios = simple if cheap.all() else tested_ranges(reward, mine, theirs, levels[arms], base)
     if cheap.any() and not cheap.all():
-        for tested, simple in zip((differences, ratios), _cheap_ranges(ranges, base), strict=True):
-            tested.lower[cheap], tested.upper[cheap] = simple
+        for tested, cheaper in zip((differences, ratios), simple, strict=True):
+            tested.lower[cheap], tested.upper[cheap] = cheaper
     observed = mine.means - theirs.means
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         quotients = mine.means / theirs.means
@@ -125,40 +131,39 @@ def _cheap(added: Ints) -> Bools:
     return np.where(first, np.count_nonzero(first) > MANY_ARMS, np.asarray(added) > MANY_ARMS)
 
 
-def _cheap_ranges(arms: _Range, control: tuple[float, float]) -> tuple[_Range, _Range]:
+def _cheap_ranges(arms: Range, control: Range) -> tuple[Range, Range]:
     """Differences and ratios of what the arms' own intervals leave."""
-    return _Range(arms.lower - control[1], arms.upper - control[0]), arms.over(control)
+    return Range(arms.lower - control.upper, arms.upper - control.lower), arms.over(control)
 
 
-def _ranges(
-    reward: RewardSpec, arm: Samples, control: Samples, levels: Floats, base: tuple[float, float]
-) -> tuple[_Range, _Range]:
-    """Differences and ratios that the pair tests leave; `base` is the control's own interval."""
+def tested_ranges(reward: RewardSpec, arm: Samples, control: Samples, levels: Floats, base: Range) -> tuple[Range, Range]:
+    """Differences and ratios that the pair tests leave of pairs of an arm and a control; `base` is the control's own interval."""
     kind, goals = reward.kind, np.log(2.0 / levels)
     if kind == "real":
         goals = independent_product_goal(goals)
-    sign = 1.0 if base[0] > 0.0 else -1.0 if base[1] < 0.0 else 0.0
+    signs = base.signs()
     # Ratios of arms on the other side of zero are left to the difference.
-    rows = np.flatnonzero((sign * arm.means >= 0.0) & (sign != 0.0))
-    mine, theirs = _unit(reward, arm, 1.0), _unit(reward, control, 1.0)
+    rows = np.flatnonzero((signs * arm.means >= 0.0) & (signs != 0.0))
+    sign, as_it_is = signs[rows], np.ones(len(goals))
+    mine, theirs = _unit(reward, arm, as_it_is), _unit(reward, control, as_it_is)
     signed_mine, signed_theirs = _unit(reward, arm.pick(rows), sign), _unit(reward, control.pick(rows), sign)
     found = distances(
         kind,
         _together(mine, theirs, signed_mine, signed_theirs),
         _together(theirs, mine, signed_theirs, signed_mine),
         np.concatenate([goals, goals, goals[rows], goals[rows]]),
-        np.concatenate([np.full(2 * len(goals), np.nan), np.full(2 * len(rows), _zero(reward, sign))]),
+        np.concatenate([np.full(2 * len(goals), np.nan), np.tile(_zero(reward, sign), 2)]),
     )
     below, above, ratio_below, ratio_above = np.split(found, np.cumsum([len(goals), len(goals), len(rows)]))
     width, (lowest, highest) = bounded.width_of(reward) if kind == "bounded" else 1.0, possible_means(reward)
     observed, trifle = arm.means - control.means, _ROUNDING * (np.abs(arm.means) + np.abs(control.means))
-    difference = _Range(
+    difference = Range(
         np.maximum(observed - width * below - trifle, lowest - highest),
         np.minimum(observed + width * above + trifle, highest - lowest),
     )
     quotient = difference.over(base)
-    every = _Range(np.full(len(goals), lowest), np.full(len(goals), highest))
-    ratio = _Range(1.0 + quotient.lower, 1.0 + quotient.upper).within(every.over(base))
+    every = Range(np.full(len(goals), lowest), np.full(len(goals), highest))
+    ratio = Range(1.0 + quotient.lower, 1.0 + quotient.upper).within(every.over(base))
     with np.errstate(divide="ignore"):
         least = 1.0 / (control.means[rows] / arm.means[rows] + ratio_below) * (1.0 - _ROUNDING)
     most = (arm.means[rows] / control.means[rows] + ratio_above) * (1.0 + _ROUNDING)
@@ -167,20 +172,21 @@ def _ranges(
     return difference, ratio
 
 
-def _unit(reward: RewardSpec, samples: Samples, sign: float) -> Samples:
+def _unit(reward: RewardSpec, samples: Samples, sign: Floats) -> Samples:
     """On the scale of the tests, with the other sign where that is asked for."""
     if reward.kind == "bounded":
         samples = bounded.to_unit(reward, samples)[0]
-        return bounded.mirrored(samples) if sign < 0.0 else samples
-    return Samples(samples.counts, -samples.means, samples.squares) if sign < 0.0 else samples
+        mirror = bounded.mirrored(samples)
+        return Samples(samples.counts, np.where(sign < 0.0, mirror.means, samples.means), samples.squares)
+    return Samples(samples.counts, sign * samples.means, samples.squares)
 
 
-def _zero(reward: RewardSpec, sign: float) -> float:
+def _zero(reward: RewardSpec, sign: Floats) -> Floats:
     """Where a mean of zero is on that scale."""
     if reward.kind != "bounded":
-        return 0.0
+        return np.zeros(len(sign))
     zero = -float(reward.minimum or 0.0) / bounded.width_of(reward)
-    return 1.0 - zero if sign < 0.0 else zero
+    return np.where(sign < 0.0, 1.0 - zero, zero)
 
 
 def _together(*parts: Samples) -> Samples:

@@ -1,4 +1,7 @@
-"""The recommendation in one plain sentence: which arm, by how much, how sure, what is pending, and what weakens the promise."""
+"""The recommendation in a few plain sentences: may it stop, what is gained over the control, and what weakens the promise.
+
+The first sentence is complete in itself: the page has it as its headline.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from service.domain import Goal, RewardKind
     from service.inference.lift import Lift
+    from service.inference.verdict import VerdictReason, VerdictState
 
 _FEW = 3
+_POINTS = " percentage points"
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the sentence is made of. Arms go by the names people gave them."""
+    """What the sentences are made of. Arms go by the names people gave them."""
 
     leader: str | None
     """The empirically best active arm; None while there is no reward."""
@@ -27,27 +32,28 @@ class Facts:
     observations: int = 0
     pending: int = 0
     confidence: float = 0.95
-    separated: bool = False
-    taken: str | None = None
-    """The arm to take, once that is decided; by findings that are kept, so it need not be the leader."""
-    decided: bool = False
+    state: VerdictState = "leading"
+    reason: VerdictReason | None = None
+    shown: str | None = None
+    """The arm to take by what is shown; by findings that are kept, so it need not be the leader."""
     worthwhile: float | None = None
     """The smallest difference of means that matters."""
     control: str | None = None
     """What is live today."""
     lift: Lift | None = None
-    """Of the leader over the control."""
+    """Over the control, of the arm that is served, or to be taken, or leads."""
     harmful: tuple[str, ...] = ()
     """Arms that are shown to be worse than the control."""
     held_up_by: str | None = None
     """The rival with the least evidence against it, while the leader is not separated."""
-    progress: float | None = None
+    progress: float = 0.0
     """That evidence as a part of what separation needs."""
-    error_estimate: float | None = None
     concluded: str | None = None
     """The arm that a concluded experiment serves."""
+    behind: float | None = None
+    """How far its mean is behind the leader's, not negative; None where it has none."""
     floors: tuple[str, ...] = ()
-    """Active arms with a promised least share of traffic."""
+    """Active arms that get more traffic than the policy alone would give them, because it was promised."""
     disabled: tuple[str, ...] = ()
     dropped: int = 0
     """Draws that expired without a reward and left the draws."""
@@ -55,121 +61,151 @@ class Facts:
     """Draws that expired and count as the stated reward."""
     drift: tuple[str, ...] = ()
 
+    @property
+    def subject(self) -> str | None:
+        """The arm that is spoken of: what is served, or to be taken, or leads."""
+        return self.concluded or self.shown or self.leader
+
+    @property
+    def sure(self) -> str:
+        """Such as: 95% confidence."""
+        return f"{self.confidence * 100:g}% confidence"
+
 
 def summary(facts: Facts) -> str:
-    """One sentence, its clauses separated by semicolons."""
-    clauses = [
-        _verdict(facts),
+    """What may be done, the gain over the control, the lead, and then what qualifies them."""
+    sentences = [
+        _headline(facts),
         _against_control(facts),
         _harmful(facts),
-        _conclusion(facts),
+        _shown_though_concluded(facts),
+        _lead(facts),
         _waiting(facts),
         _floors(facts),
         _disabled(facts),
-        _lost(facts),
+        *_lost(facts),
         _drift(facts),
     ]
-    return "; ".join(clause for clause in clauses if clause) + "."
+    return " ".join(f"{sentence}." for sentence in sentences if sentence)
 
 
-def _verdict(facts: Facts) -> str:
-    """Which arm, by how much, how sure."""
+def _headline(facts: Facts) -> str:
+    """May it stop?"""
+    if facts.concluded is not None:
+        return f"The experiment is concluded and serves {facts.concluded}{_standing_of_served(facts)}"
+    if facts.reason is not None:
+        return f"You may stop with {facts.shown}: {_what_is_shown(facts, facts.reason, 'it')}"
+    if facts.state == "leading" and facts.leader is not None:
+        return f"Not yet: {facts.leader} leads, with {int(100 * facts.progress)}% of the evidence that a verdict takes"
+    return _too_little(facts)
+
+
+def _too_little(facts: Facts) -> str:
+    """What is missing."""
     if facts.leader is None:
         return "No reward has arrived yet, so no arm can be recommended"
-    after = f"after {_number(facts.observations)} {_plural(facts.observations, 'reward')}"
     if facts.active_arms == 1:
-        return f"{facts.leader} is the only active arm {after}, so there is nothing to compare"
-    if facts.runner_up is None or facts.gap is None:
-        return f"{facts.leader} is the only arm with rewards, {after}, so nothing is settled"
-    sure = f"{facts.confidence * 100:g}% confidence"
-    enough = _good_enough(facts, sure)
-    if facts.gap == 0.0:
-        level = f"{facts.leader} and {facts.runner_up} are level {after}"
-        return f"{level}, {enough or f'so nothing is settled at {sure}'}{_chance(facts)}"
-    lead = f"{facts.leader} leads {facts.runner_up} by {_amount(facts.gap, facts.kind)}"
-    if facts.goal == "minimize":
-        lead += " (lower is better)"
-    if facts.separated:
-        return f"{lead} {after}{_separated(facts, sure)}{_chance(facts)}"
-    unsettled = f"but is not yet separated from the others at {sure}{_held_up(facts)}"
-    return f"{lead} {after}, {enough or unsettled}{_chance(facts)}"
+        return f"{facts.leader} is the only active arm, {_after(facts)}, so there is nothing to compare"
+    if facts.runner_up is None:
+        return f"Too little to say yet: {facts.leader} is the only arm with rewards, {_after(facts)}"
+    return "Too little to say yet: not every active arm has two rewards"
 
 
-def _separated(facts: Facts, sure: str) -> str:
-    """What was shown, now or before; then another arm may have come to lead."""
-    if facts.taken in (None, facts.leader):
-        return f" and is better than every other active arm with {sure}, however often you look"
-    return f", although {facts.taken} was shown to be better than every other active arm with {sure}"
+def _standing_of_served(facts: Facts) -> str:
+    """How what is served stands to the best mean."""
+    if facts.behind is None or facts.leader is None:
+        return ""
+    if facts.concluded == facts.leader:
+        return ", the arm with the best mean"
+    if facts.behind == 0.0:
+        return f", whose mean is level with {facts.leader}'s, the best"
+    return f", whose mean is {_amount(facts.behind, facts.kind)} behind {facts.leader}'s, the best"
+
+
+def _what_is_shown(facts: Facts, reason: VerdictReason, arm: str) -> str:
+    """What an arm may be taken for."""
+    if reason == "beats_control":
+        return f"{arm} is better than {facts.control}, the control, with {facts.sure}"
+    if reason == "nothing_worthwhile" and facts.worthwhile is not None:
+        return f"no other active arm is better by more than {_amount(facts.worthwhile, facts.kind)}, with {facts.sure}"
+    return f"{arm} is better than every other active arm, with {facts.sure}"
+
+
+def _shown_though_concluded(facts: Facts) -> str:
+    """What was shown when it was concluded, or that nothing was."""
+    if facts.concluded is None or facts.leader is None or facts.active_arms == 1:
+        return ""
+    if facts.reason is None or facts.shown is None:
+        return f"No arm is shown to be better than every other active arm, with {facts.sure}"
+    if facts.reason == "nothing_worthwhile":
+        return f"{facts.shown} could be taken: {_what_is_shown(facts, facts.reason, 'it')}"
+    return f"It is shown that {_what_is_shown(facts, facts.reason, facts.shown)}"
 
 
 def _against_control(facts: Facts) -> str:
-    """What the leader gains over what is live today."""
+    """What is gained over what is live today."""
     if facts.control is None or facts.leader is None or facts.active_arms == 1:
         return ""
-    if facts.leader == facts.control:
-        return f"{facts.control}, which is live today, is the control itself"
+    if facts.subject == facts.control:
+        return f"{facts.control} is the control, what is live today"
     if facts.lift is None:
         return ""
-    gain = facts.lift.difference
-    better = gain > 0 if facts.goal == "maximize" else gain < 0
-    words = f"against {facts.control}, the control, {facts.leader} is {'better' if better else 'not better'}"
-    if better:
-        words += f" by {_amount(abs(gain), facts.kind)}"
+    gain = facts.lift.difference if facts.goal == "maximize" else -facts.lift.difference
+    by = f" by {_amount(abs(gain), facts.kind)}" if gain else ""
+    word = "better" if gain > 0 else "worse" if gain else "level"
+    against = f"Against {facts.control}, the control, {facts.subject} is {word}{by}"
     if facts.lift.difference_interval is None:
-        return words
-    low, high = facts.lift.difference_interval
-    range_ = f"between {_signed(low, facts.kind)} and {_signed(high, facts.kind)}"
-    return f"{words} ({range_} at {facts.confidence * 100:g}% confidence)"
+        return against
+    low, high = (_signed(end, facts.kind) for end in facts.lift.difference_interval)
+    low = low.removesuffix(_POINTS) if high.endswith(_POINTS) else low
+    return f"{against} (the difference lies between {low} and {high}, with {facts.sure})"
 
 
 def _harmful(facts: Facts) -> str:
     """Which arms should not go on."""
     if not facts.harmful:
         return ""
-    return f"{_names(facts.harmful)} {'is' if len(facts.harmful) == 1 else 'are'} shown to be worse than {facts.control}"
+    by = f", by more than {_amount(facts.worthwhile, facts.kind)}" if facts.worthwhile is not None else ""
+    return f"{_names(facts.harmful)} {_are(facts.harmful)} shown to be worse than {facts.control}, the control{by}"
 
 
-def _good_enough(facts: Facts, sure: str) -> str:
-    """What can be said of a leader that is decided without being separated."""
-    if not facts.decided or facts.worthwhile is None:
+def _lead(facts: Facts) -> str:
+    """By how much it leads whom, after how many rewards; who holds the verdict up."""
+    if facts.concluded is not None or facts.runner_up is None or facts.gap is None:
         return ""
-    most = _amount(facts.worthwhile, facts.kind)
-    return f"and no other active arm is better than {facts.leader} by more than {most} with {sure}, however often you look"
+    if facts.gap == 0.0:
+        return f"{facts.leader} and {facts.runner_up} are level {_after(facts)}{_held_up(facts)}"
+    lower = " (lower is better)" if facts.goal == "minimize" else ""
+    now = " now" if facts.shown not in (None, facts.leader) else ""
+    return (
+        f"{facts.leader} leads {facts.runner_up}{now} by {_amount(facts.gap, facts.kind)}{lower} {_after(facts)}{_held_up(facts)}"
+    )
+
+
+def _after(facts: Facts) -> str:
+    return f"after {_number(facts.observations)} {_plural(facts.observations, 'reward')}"
 
 
 def _held_up(facts: Facts) -> str:
-    """How far it is, and because of whom."""
-    if facts.held_up_by is None or facts.progress is None:
+    """Whom there is the least evidence against, where that is not the runner-up."""
+    if facts.state != "leading" or facts.held_up_by in (None, facts.runner_up):
         return ""
-    return f": the evidence against {facts.held_up_by} is {int(100 * facts.progress)}% of what that takes"
-
-
-def _chance(facts: Facts) -> str:
-    """The error estimate in brackets."""
-    if facts.error_estimate is None:
-        return ""
-    return f" (estimated chance that another arm is better: {_percent(facts.error_estimate)})"
-
-
-def _conclusion(facts: Facts) -> str:
-    """What is served after the end."""
-    if facts.concluded is None:
-        return ""
-    if facts.concluded == facts.leader:
-        return f"the experiment is concluded and serves {facts.concluded}"
-    return f"the experiment is concluded and serves {facts.concluded}, which is not the arm that leads now"
+    return f"; the rival that holds the verdict up is {facts.held_up_by}"
 
 
 def _waiting(facts: Facts) -> str:
-    """What is still pending."""
+    """What is still pending; it cannot take back what was shown."""
     if not facts.pending:
         return ""
-    return f"{_number(facts.pending)} {_plural(facts.pending, 'reward')} still pending may change this"
+    rewards = f"{_number(facts.pending)} {_plural(facts.pending, 'reward')}"
+    if facts.reason is None and facts.concluded is None:
+        return f"{rewards} still pending may change this"
+    return f"{rewards} {'is' if facts.pending == 1 else 'are'} still pending"
 
 
 def _floors(facts: Facts) -> str:
     """What a floor does."""
-    if not facts.floors:
+    if not facts.floors or facts.concluded is not None:
         return ""
     verb = "keeps" if len(facts.floors) == 1 else "keep"
     return (
@@ -181,19 +217,20 @@ def _disabled(facts: Facts) -> str:
     """What a disabled arm does."""
     if not facts.disabled:
         return ""
-    verb = "is" if len(facts.disabled) == 1 else "are"
-    return f"{_names(facts.disabled)} {verb} disabled and not compared, so the promise is about the active arms only"
+    are = f"{_names(facts.disabled)} {_are(facts.disabled)}"
+    return f"{are} disabled and not compared, so the promise is about the active arms only"
 
 
-def _lost(facts: Facts) -> str:
+def _lost(facts: Facts) -> list[str]:
     """What silence does."""
-    parts = []
+    sentences = []
     if facts.dropped:
         lost = f"{_number(facts.dropped)} {_plural(facts.dropped, 'draw')} expired without a reward and left the count"
-        parts.append(f"{lost}, so the promise holds only if silence does not depend on the reward")
+        sentences.append(f"{lost}, so the promise holds only if silence does not depend on the reward")
     if facts.imputed:
-        parts.append(f"{_number(facts.imputed)} silent {_plural(facts.imputed, 'draw')} count as the reward stated for silence")
-    return "; ".join(parts)
+        silent = f"{_number(facts.imputed)} silent {_plural(facts.imputed, 'draw')}"
+        sentences.append(f"{silent} count as the reward stated for silence")
+    return sentences
 
 
 def _drift(facts: Facts) -> str:
@@ -201,14 +238,14 @@ def _drift(facts: Facts) -> str:
     if not facts.drift:
         return ""
     verb = "has" if len(facts.drift) == 1 else "have"
-    return f"the mean of {_names(facts.drift)} {verb} changed over time, so the intervals describe a mixture of then and now"
+    return f"The mean of {_names(facts.drift)} {verb} changed over time, so the intervals describe a mixture of then and now"
 
 
 def _amount(gap: float, kind: RewardKind) -> str:
     """A difference of means for people: percentage points for shares, three digits otherwise."""
     if kind == "binary":
         points = f"{gap * 100:.3g}" if gap >= 0.0001 else f"{gap * 100:.1g}"  # noqa: PLR2004 - below a hundredth of a point
-        return f"{points} percentage points"
+        return f"{points} percentage point" if points == "1" else points + _POINTS
     return f"{gap:,.3g}" if gap < 1000 or gap >= 1e15 else f"{gap:,.0f}"  # noqa: PLR2004 - digits people read
 
 
@@ -218,19 +255,16 @@ def _signed(difference: float, kind: RewardKind) -> str:
     return sign + _amount(abs(difference), kind)
 
 
-def _percent(share: float) -> str:
-    """A probability for people."""
-    if share < 0.001:  # noqa: PLR2004 - smaller digits say nothing
-        return "less than 0.1%"
-    return f"{share * 100:.2g}%" if share < 0.1 else f"{share * 100:.0f}%"  # noqa: PLR2004 - one digit more for small ones
-
-
 def _number(count: int) -> str:
     return f"{count:,}"
 
 
 def _plural(count: int, noun: str) -> str:
     return noun if count == 1 else f"{noun}s"
+
+
+def _are(names: tuple[str, ...]) -> str:
+    return "is" if len(names) == 1 else "are"
 
 
 def _names(names: tuple[str, ...]) -> str:

@@ -47,6 +47,8 @@ class Verdict:
     reason: VerdictReason | None
     arm: int | None
     """The arm to take, once that is decided; what is served, once it is concluded."""
+    shown: int | None
+    """The arm to take by what is shown, also where another one is served."""
     progress: float
     """The evidence of the pair that holds separation up, as a part of what it takes: 0 to 1."""
     held_up_by: int | None
@@ -85,6 +87,7 @@ def verdict(
         state="concluded" if concluded else "decided" if reason else "leading" if _has_enough(sure, active) else "collecting",
         reason=reason,
         arm=experiment.concluded_arm if concluded else arm,
+        shown=arm,
         progress=progress,
         held_up_by=held_up_by,
         since=since,

@@ -47,6 +47,14 @@ class Situation:
     """At which each arm as the leader (first axis) is tested against each rival."""
     margin: float
     """What is worthwhile; 0 where only separation is a verdict."""
+    decided: bool = False
+    """The verdict is there, and kept whatever the futures show."""
+    out: Bools | None = None
+    """The arms that were found to be worse than another one, and need not be shown to be so again."""
+    control: int | None = None
+    """The arm that the leader has only to beat to be taken; None where nobody asked for that."""
+    control_levels: Floats | None = None
+    """At which each arm is tested against it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +65,12 @@ class Forecast:
     low: int | None
     high: int | None
     shortfall: float
+    waits: tuple[float, ...]
+    """The draws until the verdict of each future, in order; infinite where there was none."""
+
+    def probability_within(self, draws: float) -> float:
+        """In how many of the futures the verdict is there after so many draws."""
+        return sum(wait <= draws for wait in self.waits) / len(self.waits)
 
 
 def leader_levels(added: Ints, active: Bools, alpha: float) -> Floats:
@@ -77,11 +91,13 @@ def _forecast(situation: Situation, rng: np.random.Generator) -> Forecast:
     guesses = sign * _truths(situation.reward, centres, errors, _GUESSES, rng)
     leader = int(np.argmax(np.where(situation.samples.counts > 0, sign * situation.samples.means, -np.inf)))
     shortfall = float((guesses.max(axis=1) - guesses[:, leader]).mean())
+    if situation.decided:
+        return Forecast(0, 0, 0, shortfall, (0.0,) * FUTURES)
     futures = _Futures(situation, _truths(situation.reward, centres, errors, FUTURES, rng), variances)
     waits = np.sort(futures.waits(rng))
     quantiles = [waits[int(np.ceil(part * FUTURES)) - 1] for part in (0.1, 0.5, 0.9)]
     low, median, high = (None if np.isinf(wait) else int(wait) for wait in quantiles)
-    return Forecast(median, low, high, shortfall)
+    return Forecast(median, low, high, shortfall, tuple(waits.tolist()))
 
 
 def possible_means(reward: RewardSpec, samples: Samples) -> tuple[Floats, Floats, Floats]:
@@ -188,27 +204,54 @@ class _Futures:
         return np.stack([self._policy.targets(Evidence(row, self._situation.draws, never, floors)) for row in means])
 
     def _verdicts(self) -> Bools:
-        """In which futures the leader is shown to be the best: the closest rival is asked first."""
-        sign, runs = self._situation.reward.sign, np.arange(len(self._rows))
+        """In which futures the leader may be taken."""
+        sign, situation = self._situation.reward.sign, self._situation
         oriented = np.where(self._counts > 0, sign * self._means, -np.inf)
         leaders = oriented.argmax(axis=1)
-        rivals = oriented.copy()
-        rivals[runs, leaders] = -np.inf
-        closest = rivals.argmax(axis=1)
-        shown: Bools = self._shown(runs, leaders, closest)
-        left = np.flatnonzero(shown)
-        arms = oriented.shape[1]
-        pairs = np.repeat(left, arms)
-        others = np.tile(np.arange(arms), len(left))
-        beaten = (others == leaders[pairs]) | self._shown(pairs, leaders[pairs], others)
-        shown[left] = beaten.reshape(len(left), arms).all(axis=1)
+        if situation.out is None or not situation.out.any():
+            shown = self._all_beaten(oriented, leaders, situation.margin, None)
+        else:
+            shown = self._all_beaten(oriented, leaders, 0.0, situation.out)
+            if situation.margin > 0.0:
+                shown |= ~situation.out[leaders] & self._all_beaten(oriented, leaders, situation.margin, None)
+        if situation.control is not None and situation.control_levels is not None:
+            runs, control = np.arange(len(leaders)), np.full(len(leaders), situation.control)
+            shown |= (leaders != control) & self._shown(runs, leaders, control, situation.control_levels[leaders], 0.0)
         return shown
 
-    def _shown(self, runs: Ints, leaders: Ints, rivals: Ints) -> Bools:
+    def _all_beaten(self, oriented: Floats, leaders: Ints, margin: float, out: Bools | None) -> Bools:
+        """In which futures one arm is left when the rivals that the leader beats, and those that are out, are not counted.
+
+        The closest rival is asked first: where it holds, the others need not be asked.
+        """
+        runs, arms = np.arange(len(leaders)), oriented.shape[1]
+        known = np.zeros(arms, np.bool_) if out is None else out
+        rivals = np.where(known, -np.inf, oriented)
+        rivals[runs, leaders] = -np.inf
+        closest = rivals.argmax(axis=1)
+        # A leader that is out itself leaves room for one rival.
+        spare = known[leaders]
+        asked = (
+            spare
+            | np.isneginf(rivals[runs, closest])
+            | self._shown(runs, leaders, closest, self._levels(leaders, closest), margin)
+        )
+        left = np.flatnonzero(asked)
+        pairs, others = np.repeat(left, arms), np.tile(np.arange(arms), len(left))
+        own, theirs = leaders[pairs], others
+        beaten = known[theirs] | ((own != theirs) & self._shown(pairs, own, theirs, self._levels(own, theirs), margin))
+        shown: Bools = np.zeros(len(runs), np.bool_)
+        shown[left] = arms - beaten.reshape(len(left), arms).sum(axis=1) == 1
+        return shown
+
+    def _levels(self, leaders: Ints, rivals: Ints) -> Floats:
+        levels: Floats = self._situation.levels[leaders, rivals]
+        return levels
+
+    def _shown(self, runs: Ints, leaders: Ints, rivals: Ints, levels: Floats, margin: float) -> Bools:
         own, theirs = (
             Samples(self._counts[runs, arms], self._means[runs, arms], self._squares[runs, arms]) for arms in (leaders, rivals)
         )
         high, low = (own, theirs) if self._situation.reward.sign > 0 else (theirs, own)
-        levels = self._situation.levels[leaders, rivals]
-        shown: Bools = evidence(self._situation.reward, high, low, levels, self._situation.margin) >= 1.0
+        shown: Bools = evidence(self._situation.reward, high, low, levels, margin) >= 1.0
         return shown

@@ -6,8 +6,12 @@ import threading
 import time
 
 import httpx
+import pytest
 
+from testing.json_client import JsonClient
 from tests.api.test_certainty import create, look, observe
+from tests.api.test_verdict import create as create_evenly
+from tests.api.test_verdict import look_until_kept, tell
 
 
 def test_a_forecast_tells_draws_times_and_what_waiting_is_worth(api: httpx.Client, key: str) -> None:
@@ -16,11 +20,12 @@ def test_a_forecast_tells_draws_times_and_what_waiting_is_worth(api: httpx.Clien
     for arm, share in (("a0", 30), ("a1", 40), ("a2", 50)):
         observe(api, key, arm, [1.0] * share + [0.0] * (100 - share))
     found = api.get(f"/v1/experiments/{key}/forecast").json()
-    assert list(found) == ["draws", "at", "rate_per_day", "shortfall_now", "never", "version"]
+    assert list(found) == ["draws", "at", "rate_per_day", "shortfall_now", "never", "within", "waiting", "version"]
     assert found["draws"]["low"] <= found["draws"]["median"]
     assert found["at"]["low"] <= found["at"]["median"]
     assert found["rate_per_day"] > 0
     assert 0 < found["shortfall_now"] < 0.2
+    assert found["within"] is None
     assert (found["never"], found["version"]) == (False, look(api, key)["version"])
     assert api.get(f"/v1/experiments/{key}/forecast").json() == found
 
@@ -31,6 +36,63 @@ def test_a_verdict_that_is_there_needs_no_draws(api: httpx.Client, key: str) -> 
     observe(api, key, "a0", [0.0] * 100)
     observe(api, key, "a1", [1.0] * 100)
     assert api.get(f"/v1/experiments/{key}/forecast").json()["draws"] == {"median": 0, "low": 0, "high": 0}
+
+
+def test_it_says_how_likely_the_verdict_is_within_some_days(api: httpx.Client, key: str) -> None:
+    """Surer with more days, and certain once it is there; days are above 0 and up to ten years."""
+    create(api, key, 2)
+    for arm, share in (("a0", 40), ("a1", 52)):
+        observe(api, key, arm, [1.0] * share + [0.0] * (100 - share))
+    path = f"/v1/experiments/{key}/forecast"
+    rate = api.get(path).json()["rate_per_day"]
+    few, more = (api.get(path, params={"within_days": draws / rate}).json()["within"] for draws in (100, 20_000))
+    assert few["days"] < more["days"]
+    assert 0 <= few["probability"] < more["probability"] <= 1
+    for days in (0, -1, 3651, "soon"):
+        answer = api.get(path, params={"within_days": days})
+        assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/query/within_days")
+
+
+def test_without_traffic_nothing_is_told_in_time(api: httpx.Client, key: str) -> None:
+    """A paused experiment has a forecast in draws alone, and waits for nothing."""
+    create(api, key, 2)
+    for arm, share in (("a0", 40), ("a1", 52)):
+        observe(api, key, arm, [1.0] * share + [0.0] * (100 - share))
+    assert api.post(f"/v1/experiments/{key}/pause").status_code == 200
+    paused = api.get(f"/v1/experiments/{key}/forecast", params={"within_days": 7}).json()
+    assert paused["draws"]["low"] > 0
+    assert (paused["within"], paused["waiting"], paused["at"]) == ({"days": 7.0, "probability": None}, None, None)
+
+
+def test_waiting_costs_what_goes_to_arms_that_are_shown_to_be_worse(api: httpx.Client, key: str) -> None:
+    """Their target share, and its distance to the best mean at the rate of traffic; nothing while there is none."""
+    create(api, f"{key}-even", 3)
+    for arm in ("a0", "a1", "a2"):
+        observe(api, f"{key}-even", arm, [1.0, 0.0])
+    waiting = api.get(f"/v1/experiments/{key}-even/forecast").json()["waiting"]
+    assert waiting == {"share": 0.0, "reward_per_day": 0.0}
+    create(api, key, 3, policy={"kind": "simple_tracking"})
+    for arm, share in (("a0", 5), ("a1", 60), ("a2", 55)):
+        observe(api, key, arm, [1.0] * (2 * share) + [0.0] * (2 * (100 - share)))
+    found, now = api.get(f"/v1/experiments/{key}/forecast").json(), look(api, key)
+    worst, best, _ = now["arms"]
+    assert not now["separated"]
+    assert worst["evidence"] == 1.0
+    assert found["waiting"]["share"] == pytest.approx(worst["target_share"])
+    lost = worst["target_share"] * (best["mean"] - worst["mean"]) * found["rate_per_day"]
+    assert found["waiting"]["reward_per_day"] == pytest.approx(lost)
+
+
+def test_a_verdict_that_is_kept_has_no_future_date(wire: JsonClient, key: str) -> None:
+    """Rewards that would not show it any more leave it where it was: no draws, since then, within any time."""
+    create_evenly(wire, key)
+    tell(wire, key, {"a0": 0.75, "a1": 0.25}, 200)
+    since = look_until_kept(wire, key)["verdict"]["since"]
+    tell(wire, key, {"a0": 0.0, "a1": 0.4}, 300)
+    found = wire.send("GET", f"/v1/experiments/{key}/forecast?within_days=0.001").body
+    assert found["draws"] == {"median": 0, "low": 0, "high": 0}
+    assert found["at"] == {"median": since, "low": since, "high": since}
+    assert (found["never"], found["within"]["probability"]) == (False, 1.0)
 
 
 def test_without_a_reward_or_a_rival_there_is_no_forecast(api: httpx.Client, key: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from math import log
 from typing import Any
 
 import pytest
@@ -81,7 +82,7 @@ def test_an_experiment_goes_from_collecting_over_leading_to_decided(wire: JsonCl
     (entry,) = events(wire, key, "separated")
     assert (entry["arm"], entry["details"]["better"], entry["details"]["worse"]) == ("a1", "a0", "a1")
     assert 0 < entry["details"]["level"] < 0.05
-    assert entry["details"]["evidence"] > 3
+    assert entry["details"]["evidence"] == pytest.approx(-log(entry["details"]["level"]))
 
 
 def test_a_verdict_is_kept_and_ends_with_what_it_rests_on(wire: JsonClient, key: str) -> None:
@@ -116,6 +117,18 @@ def test_whatever_disturbs_it_ends_it(wire: JsonClient, key: str, disturbance: s
     }[disturbance]()
     assert done.status in (200, 201)
     assert look(wire, key)["separated_at"] is None
+
+
+def test_the_course_marks_the_moment_that_is_kept(wire: JsonClient, key: str) -> None:
+    """Points are separated from then on, also where their own rewards would not show it, and none before."""
+    create(wire, key)
+    tell(wire, key, {"a0": 0.75, "a1": 0.25}, 200)
+    kept = look_until_kept(wire, key)["separated_at"]
+    tell(wire, key, {"a0": 0.0, "a1": 0.4}, 300)
+    course = wire.send("GET", f"/v1/experiments/{key}/history").body
+    assert course["separated_at"] == kept
+    assert course["points"][-1]["separated"]
+    assert [point["separated"] for point in course["points"]] == [point["at"] >= kept for point in course["points"]]
 
 
 def test_a_name_or_a_pause_ends_nothing(wire: JsonClient, key: str) -> None:
@@ -157,7 +170,34 @@ def test_lift_and_harm_are_told_against_the_control(wire: JsonClient, key: str) 
     look_until_kept(wire, key)
     (entry,) = events(wire, key, "harmful")
     assert (entry["details"]["better"], entry["details"]["worse"]) == ("a0", "a1")
-    assert [one["details"]["finding"] for one in events(wire, key, "decided")] == ["beats_control"]
+    (entry,) = events(wire, key, "beats_control")
+    assert (entry["arm"], entry["details"]["better"], entry["details"]["worse"]) == ("a2", "a2", "a0")
+    assert events(wire, key, "decided") == []  # nobody asked for that to be a verdict
+
+
+def test_what_is_shown_of_the_best_arm_is_not_said_of_the_one_that_is_served(wire: JsonClient, key: str) -> None:
+    """Concluded with a loser, the sentences name it, how far it is behind, its lift, and which arm was shown to be better."""
+    create(wire, key, 3, control="a2")
+    tell(wire, key, {"a0": 0.8, "a1": 0.2, "a2": 0.5}, 900)
+    assert look(wire, key)["summary"].startswith("You may stop with a0: it is better than every other active arm, with 95%")
+    wire.send("POST", f"/v1/experiments/{key}/conclude", {"arm": "a1"})
+    found = look(wire, key)
+    assert (found["verdict"]["arm"], found["verdict"]["reason"], found["arm"]) == ("a1", "separated", "a0")
+    served, lift, *_ = found["summary"].split(". ")
+    assert served == "The experiment is concluded and serves a1, whose mean is 60 percentage points behind a0's, the best"
+    assert lift.startswith("Against a2, the control, a1 is worse by 30 percentage points (the difference lies between -")
+    assert "It is shown that a0 is better than every other active arm, with 95% confidence." in found["summary"]
+
+
+def test_floors_are_told_only_where_they_bind(wire: JsonClient, key: str) -> None:
+    """A floor below what the policy gives anyway is not worth a word; one that holds a bad arm up is."""
+    arms = [{"key": "good", "min_share": 0.05}, {"key": "bad", "min_share": 0.4}, {"key": "worse"}]
+    wire.create(key, arms=arms, policy={"kind": "simple_tracking"})
+    tell(wire, key, {"good": 0.9, "bad": 0.1, "worse": 0.05}, 600)
+    found = look(wire, key)
+    assert "bad keeps a promised share of the traffic" in found["summary"]
+    assert "good keeps" not in found["summary"]
+    assert any("least share of traffic" in sentence for sentence in found["assumes"])
 
 
 def test_without_a_control_there_is_no_lift(wire: JsonClient, key: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,17 @@ def situation(shares: list[float], rewards: float, reward: RewardSpec = BINARY, 
     )
 
 
+def beats_control(given: Situation, control: int) -> Situation:
+    """The same, where it is enough to beat this arm."""
+    return replace(given, control=control, control_levels=np.full(len(given.draws), 0.01))
+
+
+def median_of(given: Situation) -> float:
+    """Infinite where most futures have no verdict."""
+    median = of(given).median
+    return np.inf if median is None else median
+
+
 def of(given: Situation) -> Forecast:
     """With a generator of its own."""
     return forecast(given, np.random.default_rng(5))
@@ -37,6 +49,39 @@ def of(given: Situation) -> Forecast:
 def test_a_verdict_that_is_there_takes_no_draws() -> None:
     """All of the futures begin with it."""
     assert of(situation([0.2, 0.8], 500.0)).high == 0
+
+
+def test_a_verdict_that_is_kept_takes_no_draws() -> None:
+    """Whatever the rewards show by now."""
+    found = of(replace(situation([0.5, 0.5], 500.0), decided=True))
+    assert (found.low, found.median, found.high) == (0, 0, 0)
+    assert found.probability_within(0) == 1.0
+    assert found.shortfall > 0
+
+
+def test_what_was_found_before_need_not_be_shown_again() -> None:
+    """A close rival that is out leaves the far one to be shown; a leader that is out leaves its place to another."""
+    given = situation([0.5, 0.49, 0.4], 400.0)
+    assert median_of(replace(given, out=np.array([False, True, False]))) < median_of(given)
+    beaten = situation([0.9, 0.5, 0.1], 400.0)
+    assert of(replace(beaten, out=np.array([True, False, False]))).high is None  # the contrary is drift, and no verdict
+    assert of(replace(beaten, out=np.array([False, True, False]))).high == 0
+
+
+def test_to_beat_the_control_takes_less_than_to_beat_everybody() -> None:
+    """Two good arms are not told apart for long, but the control is beaten soon; the control cannot beat itself."""
+    given = situation([0.4, 0.5, 0.5], 400.0)
+    assert median_of(beats_control(given, 0)) < median_of(given)
+    assert median_of(beats_control(given, 2)) == median_of(given)
+
+
+def test_the_chance_rises_with_the_draws_to_half_at_the_median() -> None:
+    """It is the share of the futures that have their verdict by then."""
+    found = of(situation([0.4, 0.5], 400.0))
+    assert found.median is not None
+    assert found.low is not None
+    assert found.probability_within(0) <= found.probability_within(found.low) < found.probability_within(found.median)
+    assert found.probability_within(found.median) >= 0.5
 
 
 def test_the_range_holds_the_median_and_a_wider_lead_is_shown_sooner() -> None:

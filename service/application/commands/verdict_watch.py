@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from service.domain.findings import Finding
 
 # An experiment is looked at again when its version has grown by so much, or after so many seconds.
-_GROWTH = 0.01
+GROWTH = 0.01
 _SECONDS = 60.0
 # A round of looks ends after so long; the others get their turn in the next.
 _ROUND_SECONDS = 0.2
@@ -50,7 +50,7 @@ class _Watched:
     def is_due(self) -> bool:
         """Has it grown enough, or waited long enough?"""
         grown = self.version - self.looked_at
-        return grown > 0 and (self.concludes or grown >= _GROWTH * self.looked_at or time.monotonic() - self.looked >= _SECONDS)
+        return grown > 0 and (self.concludes or grown >= GROWTH * self.looked_at or time.monotonic() - self.looked >= _SECONDS)
 
 
 class VerdictWatch:

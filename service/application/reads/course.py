@@ -12,13 +12,15 @@ from service.engine.ledger import Ledger
 from service.engine.snapshots import snapshot_of
 from service.inference.certainty import Certainty, certainty, rank
 from service.inference.drift import Period
+from service.inference.verdict import verdict
 from service.storage.queries import stored_experiments, stored_history
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from service.application.live.reader import Reader
     from service.domain import Arm, Experiment, Snapshot
+    from service.domain.findings import Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,31 +39,41 @@ class Course:
     experiment: Experiment
     arms: list[Arm]
     points: list[Point]
+    separated_at: int | None = None
+    """When the separation that holds now was found."""
+
+    def separated(self, point: Point) -> bool:
+        """Was the leader separated then? A separation that holds now has been kept since it was found, and not before."""
+        return point.certainty.separated if self.separated_at is None else point.snapshot.at >= self.separated_at
 
 
 async def course(reader: Reader, key: str, points: int) -> Course:
     """At most so many points, thinned evenly, of which the last is the present. To be run in a lane."""
-    ledger, chosen = await _snapshots(reader, key, points)
-    return Course(ledger.experiment, ledger.arms, [_point(ledger.experiment, ledger.arms, one) for one in chosen])
+    ledger, chosen, kept = await _snapshots(reader, key, points)
+    experiment, arms = ledger.experiment, ledger.arms
+    made = [_point(experiment, arms, one) for one in chosen]
+    found = verdict(experiment, arms, made[-1].certainty, _leader(experiment, chosen[-1]), kept)
+    return Course(experiment, arms, made, found.separated_at)
 
 
 async def leaders_share(reader: Reader, key: str, points: int) -> tuple[int, list[float]]:
     """The version, and the share over time of the arm that leads now. To be run in a lane."""
-    ledger, chosen = await _snapshots(reader, key, points)
+    ledger, chosen, _ = await _snapshots(reader, key, points)
     leader, present = _leader(ledger.experiment, chosen[-1]), chosen[-1].sequence
     return present, [] if leader is None else [snapshot.share(leader) for snapshot in chosen]
 
 
-async def _snapshots(reader: Reader, key: str, points: int) -> tuple[Ledger, list[Snapshot]]:
-    """The ledger of the present, and snapshots of which it is the last."""
+async def _snapshots(reader: Reader, key: str, points: int) -> tuple[Ledger, list[Snapshot], Collection[Finding]]:
+    """The ledger of the present, snapshots of which it is the last, and the findings that hold."""
     async with reader.database.reading() as connection:
         progress, records = await stored_experiments.experiment_by_key(connection, key)
         most = max(2, min(points, MOST_COURSE_ENTRIES // len(records)))
         sequences = await stored_history.snapshot_sequences(connection, progress.experiment.id)
         earlier = _thinned([sequence for sequence in sequences if sequence < progress.version], most - 1)
         stored = await stored_history.snapshots_at(connection, progress.experiment.id, earlier)
+        kept = await stored_experiments.findings_of(connection, progress.experiment.id)
     ledger = Ledger(progress, records)
-    return ledger, [*stored, snapshot_of(ledger)]
+    return ledger, [*stored, snapshot_of(ledger)], kept.values()
 
 
 def _thinned(sequences: Sequence[int], most: int) -> list[int]:

@@ -98,6 +98,12 @@ class _Ranking(msgspec.Struct, frozen=True):
     runner_up: int | None
     gap: float | None
 
+    def behind(self, arm: int | None) -> float | None:
+        """How far the mean of an arm is from the best."""
+        mean = None if arm is None else self.means[arm]
+        best = None if self.best is None else self.means[self.best]
+        return None if mean is None or best is None else abs(best - mean)
+
 
 def _ranking(ledger: Ledger, observations: Sequence[int]) -> _Ranking:
     known = period_of([one.known for one in ledger.statistics])
@@ -111,14 +117,28 @@ def _ranking(ledger: Ledger, observations: Sequence[int]) -> _Ranking:
     return _Ranking(means, variances, best, runner_up, gap)
 
 
-def _facts(ledger: Ledger, ranking: _Ranking, sure: Certainty, found: Verdict, drift: Sequence[Arm]) -> Facts:
-    """What the plain sentence is made of."""
+def _held_up_by_floors(ledger: Ledger, targets: Sequence[float]) -> tuple[str, ...]:
+    """The active arms that the policy alone gives no more than their floor: target = floor + (1 - all floors) * what it gives."""
+    promised = [arm for arm in ledger.arms if arm.active and arm.min_share > 0]
+    free = max(0.0, 1.0 - sum(arm.min_share for arm in promised))
+    return tuple(arm.name for arm in promised if targets[arm.position] - arm.min_share <= arm.min_share * free)
+
+
+def _facts(
+    ledger: Ledger, ranking: _Ranking, sure: Certainty, found: Verdict, *, drift: Sequence[Arm], floors: tuple[str, ...]
+) -> Facts:
+    """What the plain sentences are made of."""
     experiment, arms, statistics = ledger.experiment, ledger.arms, ledger.statistics
     numeric_expiry = experiment.expiry is not None and experiment.expiry.reward is not None
     expired = sum(one.expired for one in statistics)
+    subject = next((place for place in (found.arm, ranking.best) if place is not None), None)
+
+    def name(place: int | None) -> str | None:
+        return None if place is None else arms[place].name
+
     return Facts(
-        leader=None if ranking.best is None else arms[ranking.best].name,
-        runner_up=None if ranking.runner_up is None else arms[ranking.runner_up].name,
+        leader=name(ranking.best),
+        runner_up=name(ranking.runner_up),
         gap=ranking.gap,
         kind=experiment.reward.kind,
         goal=experiment.reward.goal,
@@ -126,18 +146,18 @@ def _facts(ledger: Ledger, ranking: _Ranking, sure: Certainty, found: Verdict, d
         observations=sum(one.observed.count for one in statistics),
         pending=sum(one.pending for one in statistics),
         confidence=experiment.confidence,
-        separated=found.separated,
-        taken=None if found.arm is None else arms[found.arm].name,
-        decided=found.decided,
+        state=found.state,
+        reason=found.reason,
+        shown=name(found.shown),
         worthwhile=experiment.worthwhile,
-        control=None if experiment.control is None else arms[experiment.control].name,
-        lift=None if ranking.best is None else sure.lifts[ranking.best],
+        control=name(experiment.control),
+        lift=None if subject is None else sure.lifts[subject],
         harmful=tuple(arms[place].name for place in sorted(found.harmful)),
-        held_up_by=None if found.held_up_by is None else arms[found.held_up_by].name,
+        held_up_by=name(found.held_up_by),
         progress=found.progress,
-        error_estimate=sure.error_estimate,
-        concluded=None if experiment.concluded_arm is None else arms[experiment.concluded_arm].name,
-        floors=tuple(arm.name for arm in arms if arm.active and arm.min_share > 0),
+        concluded=name(experiment.concluded_arm),
+        behind=ranking.behind(experiment.concluded_arm),
+        floors=floors,
         disabled=tuple(arm.name for arm in arms if not arm.active),
         dropped=0 if numeric_expiry else expired,
         imputed=expired if numeric_expiry else 0,
@@ -145,8 +165,8 @@ def _facts(ledger: Ledger, ranking: _Ranking, sure: Certainty, found: Verdict, d
     )
 
 
-def _standings(ledger: Ledger, ranking: _Ranking, sure: Certainty, found: Verdict) -> list[Standing]:
-    shares, draws = target_shares(ledger), [one.draws for one in ledger.statistics]
+def _standings(ledger: Ledger, ranking: _Ranking, sure: Certainty, found: Verdict, targets: Sequence[float]) -> list[Standing]:
+    draws = [one.draws for one in ledger.statistics]
     total = sum(draws)
     return [
         Standing(
@@ -162,7 +182,7 @@ def _standings(ledger: Ledger, ranking: _Ranking, sure: Certainty, found: Verdic
             harmful=arm.position in found.harmful,
             lift=sure.lifts[arm.position],
             share=draws[arm.position] / total if total else 0.0,
-            target_share=shares[arm.position],
+            target_share=targets[arm.position],
         )
         for arm, one in zip(ledger.arms, ledger.statistics, strict=True)
     ]
@@ -175,7 +195,8 @@ def recommend(ledger: Ledger, kept: Collection[Finding] = ()) -> Recommendation:
     sure = certainty_of(experiment, arms, statistics, ranking.best)
     found = verdict(experiment, arms, sure, ranking.best, kept)
     drift = _drifting(ledger, found.contradicted)
-    facts = _facts(ledger, ranking, sure, found, drift)
+    targets = target_shares(ledger)
+    facts = _facts(ledger, ranking, sure, found, drift=drift, floors=_held_up_by_floors(ledger, targets))
     return Recommendation(
         progress=ledger.progress,
         best=None if ranking.best is None else arms[ranking.best],
@@ -194,7 +215,7 @@ def recommend(ledger: Ledger, kept: Collection[Finding] = ()) -> Recommendation:
         error_estimate=sure.error_estimate,
         drift=[arm.key for arm in drift],
         concluded_arm=None if experiment.concluded_arm is None else arms[experiment.concluded_arm],
-        standings=_standings(ledger, ranking, sure, found),
+        standings=_standings(ledger, ranking, sure, found, targets),
         unkept=new_findings(experiment, arms, sure, ranking.best, kept),
     )
 

@@ -96,6 +96,24 @@ class ForecastTimes(Answer):
     high: datetime | None
 
 
+class ForecastWithin(Answer):
+    """How likely the verdict is there within some days."""
+
+    days: float
+    probability: float | None = Field(
+        description="Null while there is no traffic to tell days by, or the experiment is not running."
+    )
+
+
+class WaitingOut(Answer):
+    """What waiting for the verdict goes on to cost."""
+
+    share: float = Field(description="The part of new traffic that goes to arms that are shown to be worse than another one.")
+    reward_per_day: float | None = Field(
+        description="What that traffic earns less a day than with the best mean; null without a rate."
+    )
+
+
 class ForecastOut(Answer):
     """When the verdict will be there."""
 
@@ -104,6 +122,8 @@ class ForecastOut(Answer):
     rate_per_day: float | None
     shortfall_now: float
     never: bool
+    within: ForecastWithin | None = Field(description="Null unless `within_days` was given.")
+    waiting: WaitingOut | None = Field(description="Null unless the experiment is running.")
     version: int
 
 
@@ -136,4 +156,7 @@ class CourseOut(Answer):
     """The course of an experiment, oldest first."""
 
     experiment: Key
+    separated_at: datetime | None = Field(
+        description="When the separation that holds now was found; points are separated from then on."
+    )
     points: list[CoursePointOut]

@@ -266,11 +266,12 @@ def verdict_view(verdict: Verdict, standings: Sequence[Standing]) -> dict[str, A
 
 def encode_course(course: Course) -> bytes:
     """The course of an experiment as JSON, written point by point: many points of many arms would fill the memory as objects."""
-    points = b",".join(encode(_point_view(point, course.arms)) for point in course.points)
-    return b'{"experiment":%b,"points":[%b]}' % (encode(course.experiment.key), points)
+    points = b",".join(encode(_point_view(point, course)) for point in course.points)
+    named = encode(course.experiment.key), encode(time_text(course.separated_at))
+    return b'{"experiment":%b,"separated_at":%b,"points":[%b]}' % (*named, points)
 
 
-def forecast_view(outlook: Outlook) -> dict[str, Any]:
+def forecast_view(outlook: Outlook, within_days: float | None = None) -> dict[str, Any]:
     """When the verdict will be there."""
     found = outlook.forecast
     draws = {"median": found.median, "low": found.low, "high": found.high}
@@ -282,12 +283,14 @@ def forecast_view(outlook: Outlook) -> dict[str, Any]:
         "rate_per_day": outlook.rate_per_day,
         "shortfall_now": found.shortfall,
         "never": found.median is None,
+        "within": None if within_days is None else {"days": within_days, "probability": outlook.probability_within(within_days)},
+        "waiting": None if outlook.waiting is None else asdict(outlook.waiting),
         "version": outlook.version,
     }
 
 
-def _point_view(point: Point, arms: list[Arm]) -> dict[str, Any]:
-    snapshot, total = point.snapshot, sum(point.snapshot.draws)
+def _point_view(point: Point, course: Course) -> dict[str, Any]:
+    snapshot, total, arms = point.snapshot, sum(point.snapshot.draws), course.arms
     return {
         "version": snapshot.sequence,
         "at": time_text(snapshot.at),
@@ -295,7 +298,7 @@ def _point_view(point: Point, arms: list[Arm]) -> dict[str, Any]:
         "draws": total,
         "observations": sum(snapshot.observations),
         "error_estimate": point.certainty.error_estimate,
-        "separated": point.certainty.separated,
+        "separated": course.separated(point),
         "arms": [
             {
                 "arm": arms[place].key,

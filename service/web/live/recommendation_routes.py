@@ -10,7 +10,7 @@ from service.application.live import cached_reads
 from service.application.live.version_cache import Cached, Subject, cached_bytes
 from service.application.reads import audit_log
 from service.domain import Event
-from service.domain.limits import MOST_POINTS
+from service.domain.limits import MOST_FORECAST_DAYS, MOST_POINTS
 from service.web import etags
 from service.web.api import answer_schemas, audit_views, recommendation_schemas, views
 from service.web.api.body import StrictRoute
@@ -39,11 +39,16 @@ async def get_recommendation(
     return etags.versioned(await rendered_recommendation.recommendation(context, key, version), version.experiment)
 
 
-@router.get("/forecast", response_model=recommendation_schemas.ForecastOut, responses=documented(404, 409, 503))
-async def get_forecast(context: ContextOf, key: ExperimentKey) -> Response:
-    """When the verdict will be there: further draws until the experiment is decided, by simulation, for up to 100 active arms."""
+@router.get("/forecast", response_model=recommendation_schemas.ForecastOut, responses=documented(404, 409, 422, 503))
+async def get_forecast(
+    context: ContextOf, key: ExperimentKey, within_days: Annotated[float | None, Query(gt=0, le=MOST_FORECAST_DAYS)] = None
+) -> Response:
+    """When the verdict will be there: further draws until the experiment is decided, by simulation, for up to 100 active arms.
+
+    With `within_days`, how likely it is by then.
+    """
     version = await context.versions.current(key)
-    return json_response(views.forecast_view(await cached_reads.forecast(context, key, version)))
+    return json_response(views.forecast_view(await cached_reads.forecast(context, key, version), within_days))
 
 
 @router.get("/history", response_model=recommendation_schemas.CourseOut, responses=documented(404, 422, 503))
