@@ -16,9 +16,16 @@ import numpy as np
 import vl_convert
 from scipy.special import betaincinv
 
+from benchmarks.inference_instances import instances
+
 DOCS = Path(__file__).parent.parent / "docs"
 RESULTS = DOCS / "inference"
-POLICY_NAMES = {"simple_tracking": "Simple Tracking", "almost_tracking": "Almost Tracking", "uniform": "uniform"}
+POLICY_NAMES = {
+    "default": "the default",
+    "simple_tracking": "Simple Tracking, as in the paper",
+    "almost_tracking": "Almost Tracking, as in the paper",
+    "uniform": "uniform",
+}
 ALPHA = 0.05
 
 
@@ -48,7 +55,8 @@ def draw(name: str, spec: dict[str, Any]) -> None:
 
 def coverage() -> str:
     """Misses and false separations by instance and policy."""
-    rows = load("coverage")
+    names = [instance.name for instance in instances()]
+    rows = sorted(load("coverage"), key=lambda row: (names.index(row["instance"]), list(POLICY_NAMES).index(row["policy"])))
     values = [
         {"instance": row["instance"], "policy": POLICY_NAMES[row["policy"]], "share": row["runs_with_a_miss"] / row["runs"]}
         for row in rows
@@ -59,7 +67,7 @@ def coverage() -> str:
         median = row["median_draws_to_separation"]
         cells.append(
             [
-                row["instance"],
+                row["instance"] + (f"; `decided`, worthwhile {row['worthwhile']:g}" if row.get("worthwhile") else ""),
                 POLICY_NAMES[row["policy"]],
                 share(row["runs_with_a_miss"], row["runs"]),
                 share(row["runs_with_false_separation"], row["runs"]),
@@ -72,8 +80,8 @@ def coverage() -> str:
     false = max(row["runs_with_false_separation"] / row["runs"] for row in rows)
     runs, draws = rows[0]["runs"], rows[0]["draws"]
     claim = (
-        f"{len(rows)} pairs of instance and policy, {runs:,} runs of {draws:,} draws each. Worst share of runs with a miss: "
-        f"**{worst:.4f}**; worst share with a false separation: **{false:.4f}** (allowed: {ALPHA})."
+        f"{len(rows)} pairs of instance and policy, {runs:,} runs of {draws:,} draws each.\nWorst share of runs with a miss: "
+        f"**{worst:.4f}**; worst share with a false separation or decision: **{false:.4f}** (allowed: {ALPHA})."
     )
     return f"{claim}\n\n{table(head, cells)}"
 
@@ -100,10 +108,17 @@ def width() -> str:
     values = [{"instance": row["distribution"], "policy": row["kind"], "ratio": row["ratio"]} for row in rows]
     draw("width", bars(values, "ratio", "width / fixed-time width at the same level, n = 1,000", 1.0))
     cells = [
-        [row["distribution"], row["kind"], f"{row['deviation']:.3f}", f"{row['width']:.4f}", f"{row['ratio']:.2f}"]
+        [
+            row["distribution"],
+            row["kind"],
+            f"{row['deviation']:.3f}",
+            f"{row['width']:.4f}",
+            f"{row['ratio']:.2f}",
+            *(f"{row[name] / row['fixed_time_width']:.2f}" if name in row else "" for name in ("betting", "coin")),
+        ]
         for row in rows
     ]
-    return table(["distribution", "kind", "standard deviation", "width", "ratio"], cells)
+    return table(["distribution", "kind", "standard deviation", "width", "ratio", "every reward kept", "coin, one look"], cells)
 
 
 def peeking() -> str:
@@ -189,22 +204,56 @@ def speed() -> str:
 
 
 def verdicts() -> str:
-    """Draws to separation, against the test before."""
+    """Draws to separation: against the test before, and by the weights of the policy."""
 
     def draws(median: float | None) -> str:
         return "more" if median is None else f"{median:,.0f}"
 
+    rows = load("verdicts")
+    cells = [
+        [row["case"], row["kind"], draws(row["before"]), draws(row["now"]), "" if row["ratio"] is None else f"{row['ratio']:.2f}"]
+        for row in rows
+        if row["policy"] == "default"
+    ]
+    now: dict[str, dict[str, float | None]] = {}
+    for row in rows:
+        now.setdefault(row["case"], {})[row["policy"]] = row["now"]
+    players = ["default", "s = 1", "s = 1.5", "uniform"]
+    by_weights = [[case, *(draws(found[player]) for player in players)] for case, found in now.items() if len(found) > 1]
+    head = ["means", "the default (s = 2, guard 1/2)", *players[1:]]
+    return f"{table(['means', 'rewards', 'before', 'now', 'ratio'], cells)}\n\n{table(head, by_weights)}"
+
+
+def ville() -> str:
+    """Widths and draws beside those of an independent implementation."""
+    found = load("ville")
+    widths = [
+        [row["distribution"], *(f"{row[name]:.4f}" if name in row else "" for name in ("service", "ville", "ville_bernstein"))]
+        for row in found["widths"]
+    ]
+    draws = [
+        [row["case"], f"{row['runs']}", *(f"{row[name]:,.0f}" for name in ("service", "ville", "ville_asymptotic"))]
+        for row in found["draws"]
+    ]
+    first = table(["width after 1,000 rewards", "this service", "ville", "ville, empirical Bernstein"], widths)
+    return f"{first}\n\n{table(['draws to the verdict', 'runs', 'this service', 'ville', 'ville, asymptotic'], draws)}"
+
+
+def unequal() -> str:
+    """The part of the rewards that the pair test needs, by the ratio of the counts."""
+    rows = load("unequal")
+    shown = (0.01, 0.1, 0.3333, 1.0, 3.0, 10.0, 100.0)
+    parts = {(row["case"], row["ratio"]): row["part"] for row in rows}
     cells = [
         [
-            row["case"],
-            POLICY_NAMES[row["policy"]],
-            draws(row["product"]),
-            draws(row["tied"]),
-            "" if row["ratio"] is None else f"{row['ratio']:.2f}",
+            case,
+            *(f"{parts[case, ratio]:.2f}" for ratio in shown),
+            f"{max(row['part'] for row in rows if row['case'] == case):.2f}",
         ]
-        for row in load("verdicts")
+        for case in dict.fromkeys(row["case"] for row in rows)
     ]
-    return table(["binary means", "policy", "before", "now", "ratio"], cells)
+    ratios = [f"{ratio:g} : 1" if ratio >= 1.0 else f"1 : {round(1.0 / ratio)}" for ratio in shown]
+    return table(["arms, counts as", *ratios, "largest"], cells)
 
 
 def forecast() -> str:
@@ -234,7 +283,7 @@ def main() -> None:
     """Fill the page in."""
     page = DOCS / "inference.md"
     text = page.read_text()
-    for section in (coverage, verdicts, width, peeking, calibration, forecast, speed):
+    for section in (coverage, verdicts, unequal, width, ville, peeking, calibration, forecast, speed):
         name = section.__name__
         if not (RESULTS / f"{name}.json").exists():
             print(f"no results for {name} yet")

@@ -1,7 +1,8 @@
 """Are the compiled tracking policies the production ones? Runs of 2,000 draws through both, on the same random stream.
 
 K = 2, 31, 40, 80; Gaussian and binary rewards (whose means tie all the time); both policies, both readings of Almost Tracking,
-sharper weights; rewards at once, late and lost. Writes how many runs differ, and where the first difference was.
+sharper and guarded weights, both rules for ties; rewards at once, late and lost. Writes how many runs differ, and where the first
+difference was.
 
     python -m benchmarks.simulation_equality --runs 1000 --out benchmarks/results/simulation_equality.json
 """
@@ -21,7 +22,18 @@ from studies.production_equality import first_difference
 
 DRAWS = 2000
 ARMS = (2, 31, 40, 80)
-POLICIES = ("simple_tracking", "almost_tracking", "almost_tracking:realised", "simple_tracking:s=1.5", "almost_tracking:s=1.5")
+POLICIES = (
+    "simple_tracking:s=2:guard=0.5",
+    "simple_tracking",
+    "simple_tracking:ties=paper",
+    "simple_tracking:s=1.5",
+    "simple_tracking:s=1.5:guard=0.25:ties=paper",
+    "almost_tracking",
+    "almost_tracking:ties=paper",
+    "almost_tracking:realised",
+    "almost_tracking:s=1.5",
+    "almost_tracking:s=2:guard=0.5",
+)
 TRAFFIC = ((0, 0.0), (0, 0.0), (0, 0.0), (100, 0.1))
 SEED = 20260
 

@@ -1,15 +1,18 @@
 # The studies behind docs/inference.md. Each writes its figures to docs/inference/; the report turns them into tables and pictures.
 STUDY := OMP_NUM_THREADS=1 nice -n 10 $(BIN)/python -m
 
-.PHONY: inference-verdicts inference-forecast inference-study inference-coverage inference-width inference-peeking inference-calibration inference-speed inference-report
+.PHONY: inference-verdicts inference-unequal inference-forecast inference-study inference-coverage inference-width inference-peeking inference-calibration inference-speed inference-report
 
-inference-study: inference-coverage inference-verdicts inference-forecast inference-width inference-peeking inference-calibration inference-speed inference-report ## All studies of the inference: coverage, width, peeking, calibration, cost (under an hour on one core).
+inference-study: inference-coverage inference-verdicts inference-unequal inference-forecast inference-width inference-peeking inference-calibration inference-speed inference-report ## All studies of the inference: coverage, width, peeking, calibration, cost (under an hour on one core).
 
 inference-coverage: $(EVERYTHING) ## Coverage and false separation, 2,000 runs of 5,000 draws a look after each (goes on where it stopped).
 	$(STUDY) benchmarks.inference_coverage
 
 inference-verdicts: $(EVERYTHING) ## Draws until the leader is separated, against the test before.
 	$(STUDY) benchmarks.inference_verdicts
+
+inference-unequal: $(EVERYTHING) ## What the pair test needs where counts are unequal, against the product of two mixtures.
+	$(STUDY) benchmarks.inference_unequal
 
 inference-forecast: $(EVERYTHING) ## How often forecasts of the verdict come true.
 	$(STUDY) benchmarks.inference_forecast

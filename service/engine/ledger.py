@@ -267,7 +267,7 @@ class Ledger:
         self._start_epoch()
 
     def change_arm(self, arm: Arm, details: dict[str, Json], now: int) -> None:
-        """Another name, value, floor or status. Other active arms start an epoch, and so does a floor: it promises from then on."""
+        """Another name, value, floor or status. Other active arms start an epoch; so does a floor: it promises from then on."""
         self._record("arm_changed", now, arm=arm.position, details=details)
         before, self.arms[arm.position] = self.arms[arm.position], arm
         self.log.touched.add(arm.position)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # The method of each reward kind, fixed before any data.
 METHODS: dict[RewardKind, str] = {
     "binary": "beta-binomial mixture",
-    "bounded": "empirical Bernstein mixture",
+    "bounded": "betting mixture",
     "real": "t-mixture",
 }
 
