@@ -6,7 +6,8 @@ Experiments under the default policy are looked at as the service's own watch do
 each, has grown by a hundredth since the last look. What is shown then is kept, by the service's own code. A verdict is taken
 back when a look finds a decided experiment undecided; the one cause that can occur here, because nothing is corrected, voided or
 changed, is that the contrary was shown. Beside it: how often the arm changed (good enough, and then the best), and how often
-the verdict would have gone back had nothing been kept. Writes docs/inference/kept_verdicts.json.
+the verdict would have gone back had nothing been kept. Writes docs/inference/kept_verdicts.json after each case, and goes on
+where it stopped.
 """
 
 from __future__ import annotations
@@ -162,8 +163,10 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=6000)
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
-    rows: list[dict[str, object]] = []
+    rows = json.loads(arguments.results.read_text()) if arguments.results.exists() else []
     for case in cases():
+        if any(row["case"] == case.instance.name for row in rows):
+            continue
         rows.append(study(case, arguments.runs, arguments.draws))
         print(rows[-1], flush=True)
         arguments.results.write_text(json.dumps(rows, indent=1) + "\n")

@@ -13,21 +13,22 @@ from service.inference.samples import Floats
 _ABSENT = -2000.0
 
 
-def least_of_convex(points: Floats, values: Floats, first: Floats, last: Floats) -> Floats:
-    """A convex function on [first, last], from four points or more: it lies above its chords where these are extended."""
+def least_of_convex(points: Floats, values: Floats) -> Floats:
+    """A convex function between the outermost of four points or more: it lies above its chords where these are extended.
+
+    No two points are equal, or all are, because there is nothing between the outermost ones.
+    """
     steps = np.diff(points)
     with np.errstate(divide="ignore", invalid="ignore"):
         chords = np.where(steps > 0.0, np.diff(values) / steps, 0.0)
     left, right = values[:, :-1], values[:, 1:]
     inner = between_tangents(left[:, 1:-1], chords[:, :-2], right[:, 1:-1], chords[:, 2:], steps[:, 1:-1])
-    # At the outermost steps, and beyond them, only one chord can be extended.
+    # At the outermost steps only one chord can be extended.
     bounds = [
-        values[:, 0] - np.maximum(chords[:, 0], 0.0) * (points[:, 0] - first),
         values[:, 1] - np.maximum(chords[:, 1], 0.0) * steps[:, 0],
         values.min(axis=1),
         inner.min(axis=1),
         values[:, -2] + np.minimum(chords[:, -2], 0.0) * steps[:, -1],
-        values[:, -1] + np.minimum(chords[:, -1], 0.0) * (last - points[:, -1]),
     ]
     least: Floats = np.minimum.reduce(bounds)
     return least

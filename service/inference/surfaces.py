@@ -113,10 +113,9 @@ class Binary:
         self.tilts, self.growth, weights = binary_pairs.window(every)
         self.log_weights = np.log(weights) + _LOG_PARTS
 
-    def ends(self, rows: Ints, lines: Lines) -> tuple[Floats, Floats]:
-        """The two sample means, if they are possible."""
-        first, last = _possible(lines)
-        return np.clip(lines.high(self.low.means[rows]), first, last), np.clip(self.high.means[rows], first, last)
+    def ends(self, rows: Ints, lines: Lines) -> tuple[Floats, Floats]:  # noqa: ARG002 - the other kinds need them
+        """All that is possible: with unequal counts, or where all rewards are alike, log E may be least beyond a sample mean."""
+        return _possible(lines)
 
     def least(self, rows: Ints, lines: Lines, points: Floats) -> tuple[Floats, Floats]:
         """By convexity."""
@@ -128,7 +127,7 @@ class Binary:
         largest = terms.max(axis=(0, 1))
         terms -= largest
         values = largest + np.log(np.exp(terms, out=terms).sum(axis=(0, 1)))
-        return least_of_convex(points, values, *_possible(lines)), values
+        return least_of_convex(points, values), values
 
 
 class Bounded:
