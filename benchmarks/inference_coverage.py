@@ -3,8 +3,9 @@
     python -m benchmarks.inference_coverage --runs 2000 --draws 5000
 
 For every instance and policy: the share of runs in which any arm's interval ever missed its mean, and in which `separated`
-was ever true while another arm was at least as good as the leader. Writes docs/inference/coverage.json after each pair of
-instance and policy, and goes on where it stopped.
+was ever true while another arm was at least as good as the leader; where something is worthwhile, in which `decided` was while
+another arm was better by that. Writes docs/inference/coverage.json after each pair of instance and policy, and goes on where it
+stopped.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from benchmarks.inference_instances import Instance, instances
 from benchmarks.inference_lockstep import PLAYERS, Player, Runs, play
 from service.inference import binary, bounded, real
 from service.inference.levels import arm_levels, pair_levels
-from service.inference.pairs import exceeds
+from service.inference.pairs import evidence, exceeds
 from service.inference.samples import Bools, Floats, Ints, Samples
 
 # When a right separation comes is told to this many draws.
@@ -35,7 +36,7 @@ def study(instance: Instance, player: Player, runs: int, draws: int, alpha: floa
     levels = arm_levels(np.zeros(arms, np.int64), alpha)
     pair_level = pair_levels(np.zeros(arms, np.int64), np.ones(arms, np.bool_), 0, alpha)
     best_rival = np.array([np.delete(instance.means, arm).max() for arm in range(arms)])
-    truly_best = instance.means > best_rival
+    truly_best = instance.means + instance.worthwhile > best_rival
     missed, separated, false = np.zeros(runs, np.bool_), np.zeros(runs, np.bool_), np.zeros(runs, np.bool_)
     separated_at = np.zeros(runs, np.int64)
     started = time.perf_counter()
@@ -56,6 +57,7 @@ def study(instance: Instance, player: Player, runs: int, draws: int, alpha: floa
         "instance": instance.name,
         "kind": instance.reward.kind,
         "policy": player.name,
+        "worthwhile": instance.worthwhile,
         "runs": runs,
         "draws": draws,
         "alpha": alpha,
@@ -70,9 +72,9 @@ def study(instance: Instance, player: Player, runs: int, draws: int, alpha: floa
 def misses(instance: Instance, sample: Samples, truth: Floats, levels: Floats) -> Bools:
     """Does the interval leave out the true mean: the evidence against it has reached the level. No need to find the bounds.
 
-    For bounded and real rewards the log evidence at distance D is at most n^2 D^2 / (2 Q): only distant ones need a closer look.
+    For real rewards the log evidence at distance D is at most n^2 D^2 / (2 Q): only distant ones need a closer look.
     """
-    if instance.reward.kind != "binary":
+    if instance.reward.kind == "real":
         left_out = (sample.counts * (sample.means - truth)) ** 2 >= -2.0 * sample.squares * np.log(levels)
         far = np.flatnonzero(left_out)
         left_out[far] = _misses(instance, sample.pick(far), truth[far], levels[far])
@@ -83,9 +85,9 @@ def misses(instance: Instance, sample: Samples, truth: Floats, levels: Floats) -
 def _misses(instance: Instance, sample: Samples, truth: Floats, levels: Floats) -> Bools:
     """The evidence itself."""
     if instance.reward.kind == "bounded":
-        below = bounded.log_wealth(sample, bounded.bets_for(sample, truth), truth)
+        below = bounded.log_wealth(sample, bounded.odds_for(sample, truth), truth)
         mirror = bounded.mirrored(sample)
-        above = bounded.log_wealth(mirror, bounded.bets_for(mirror, 1.0 - truth), 1.0 - truth)
+        above = bounded.log_wealth(mirror, bounded.odds_for(mirror, 1.0 - truth), 1.0 - truth)
         evidence, needed = np.maximum(below, above), np.log(2.0 / levels)
     else:
         method = binary if instance.reward.kind == "binary" else real
@@ -95,22 +97,32 @@ def _misses(instance: Instance, sample: Samples, truth: Floats, levels: Floats) 
 
 
 def separated_runs(state: Runs, runs: Ints, leaders: Ints, levels: Floats) -> Ints:
-    """The runs in which the leader is shown to beat all others: the closest rival is asked first, as in `separated`."""
+    """The runs in which the leader is shown to beat all others, or not to be worse than any by what is worthwhile.
+
+    The closest rival is asked first.
+    """
     if len(runs) == 0:
         return runs
     rivals = np.where(state.counts[runs] > 0, state.means[runs], -np.inf)
     rivals[np.arange(len(runs)), leaders] = -np.inf
     closest = np.argmax(rivals, axis=1)
     high, low = state.samples(runs, leaders), state.samples(runs, closest)
-    kept = np.flatnonzero(exceeds(state.instance.reward, high, low, levels[closest]))
+    kept = np.flatnonzero(_shown(state.instance, high, low, levels[closest]))
     for rival in range(state.counts.shape[1]):
         if len(kept) == 0:
             break
         own = leaders[kept] == rival
         opponent = np.full(len(kept), rival)
         high, low = state.samples(runs[kept], leaders[kept]), state.samples(runs[kept], opponent)
-        kept = kept[own | exceeds(state.instance.reward, high, low, levels[opponent])]
+        kept = kept[own | _shown(state.instance, high, low, levels[opponent])]
     return runs[kept]
+
+
+def _shown(instance: Instance, high: Samples, low: Samples, levels: Floats) -> Bools:
+    if instance.worthwhile == 0.0:
+        return exceeds(instance.reward, high, low, levels)
+    shown: Bools = evidence(instance.reward, high, low, levels, instance.worthwhile) >= 1.0
+    return shown
 
 
 def main() -> None:
@@ -120,12 +132,16 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=5000)
     parser.add_argument("--alpha", type=float, default=0.05)
     parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--kind", choices=["binary", "bounded", "real"], nargs="*", help="only instances with these rewards")
+    parser.add_argument("--policies", nargs="*", help="only these")
     arguments = parser.parse_args()
     rows = json.loads(arguments.results.read_text()) if arguments.results.exists() else []
     done = {(row["instance"], row["policy"]) for row in rows}
     for instance in instances():
         for player in PLAYERS:
-            if (instance.name, player.name) in done:
+            named = arguments.policies is None or player.name in arguments.policies
+            wanted = named and (not arguments.kind or instance.reward.kind in arguments.kind)
+            if (instance.name, player.name) in done or not wanted:
                 continue
             row = study(instance, player, arguments.runs, arguments.draws, arguments.alpha)
             rows.append(row)

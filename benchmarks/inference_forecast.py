@@ -40,6 +40,10 @@ class Case:
     arms: int
     at: int
     end: int
+    rates: tuple[float, float] = (0.05, 0.5)
+    """Between these, for binary rewards."""
+    worthwhile: float = 0.0
+    """Where it is not 0, the verdict is `decided`."""
 
 
 CASES = (
@@ -47,6 +51,7 @@ CASES = (
     Case("binary, rates uniform in .05 to .5, K = 5", BINARY, 5, 500, 60_000),
     Case("binary, rates uniform in .05 to .5, K = 5, late", BINARY, 5, 3_000, 60_000),
     Case("binary, rates uniform in .05 to .5, K = 10", BINARY, 10, 1_000, 60_000),
+    Case("binary, rates uniform in .2 to .3, K = 5, worthwhile .05", BINARY, 5, 1_000, 60_000, (0.2, 0.3), 0.05),
     Case("bounded, Beta means uniform in .3 to .7, K = 5", BOUNDED, 5, 500, 60_000),
     Case("Gaussian, means N(0, 1/4), K = 5", REAL, 5, 500, 60_000),
 )
@@ -56,7 +61,7 @@ def truths(case: Case, runs: int, rng: np.random.Generator) -> Floats:
     """The means of every run."""
     shape = (runs, case.arms)
     if case.reward.kind == "binary":
-        return rng.uniform(0.05, 0.5, shape)
+        return rng.uniform(*case.rates, shape)
     return rng.uniform(0.3, 0.7, shape) if case.reward.kind == "bounded" else 0.5 * rng.standard_normal(shape)
 
 
@@ -70,7 +75,7 @@ def instance_of(case: Case, means: Floats) -> Instance:
             return (rng.random(len(own)) < own).astype(np.float64)
         return rng.beta(8.0 * own, 8.0 * (1.0 - own)) if case.reward.kind == "bounded" else own + rng.standard_normal(len(own))
 
-    return Instance(case.name, case.reward, means[0], draw)
+    return Instance(case.name, case.reward, means[0], draw, case.worthwhile)
 
 
 def forecasts(case: Case, state: Runs, seed: int) -> list[Forecast]:
@@ -79,7 +84,7 @@ def forecasts(case: Case, state: Runs, seed: int) -> list[Forecast]:
     found = []
     for run in range(state.count):
         samples = Samples(state.counts[run].astype(np.float64), state.means[run].copy(), state.squares[run].copy())
-        situation = Situation(case.reward, AUTOMATIC, samples, state.counts[run], np.zeros(case.arms), levels, 0.0)
+        situation = Situation(case.reward, AUTOMATIC, samples, state.counts[run], np.zeros(case.arms), levels, case.worthwhile)
         found.append(forecast(situation, np.random.default_rng([seed, run])))
     return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -27,6 +27,8 @@ class Instance:
     reward: RewardSpec
     means: Floats
     draw: Callable[[np.random.Generator, Ints], Floats]
+    worthwhile: float = 0.0
+    """Where it is not 0, `decided` is looked for and not `separated`."""
 
 
 def bernoulli(name: str, means: Floats) -> Instance:
@@ -60,4 +62,17 @@ def instances() -> list[Instance]:
         gaussian("Gaussian, means 0 to 2", 2.0 * ladder, ones),
         gaussian("Gaussian, all equal", 0.0 * ones, ones),
         gaussian("Gaussian, equal means, deviations .1 to 10", 7.0 * ones, np.geomspace(0.1, 10.0, ARMS)),
+        *_worthwhile_instances(),
+    ]
+
+
+def _worthwhile_instances() -> list[Instance]:
+    """One arm is better than nine equal ones by just what is worthwhile: whatever is decided for one of those is false."""
+    gap, last = 2.0**-4, np.arange(ARMS) == ARMS - 1
+    shares, means = 0.25 + gap * last, 0.375 + gap * last
+    beta_arms = beta("bounded, nine Beta(3, 5) and one better by .0625", 8.0 * means, 8.0 * (1.0 - means))
+    return [
+        replace(bernoulli("binary, nine .25 and one .3125", shares), worthwhile=gap),
+        replace(beta_arms, worthwhile=gap),
+        replace(gaussian("Gaussian, nine 0 and one .25", 0.25 * last, np.ones(ARMS)), worthwhile=0.25),
     ]

@@ -25,7 +25,7 @@ from benchmarks.inference_instances import Floats, Instance, Ints, bernoulli, be
 from benchmarks.inference_lockstep import DEFAULT, UNIFORM, Player, Runs, play
 from service.inference import binary
 from service.inference.levels import pair_levels
-from service.inference.pairs import exceeds
+from service.inference.pairs import exceeds, real_ceiling
 from service.inference.samples import Bools, Samples
 from service.policy.weights import LIMIT, WeightRule
 
@@ -90,15 +90,16 @@ def bernstein_wealth(samples: Samples, candidates: Floats) -> Floats:
     with np.errstate(divide="ignore"):
         cost = (np.log1p(-stakes) + stakes) / (stakes * stakes)
     bets = _BETS_BEFORE[:, None, None]
-    found: Floats = np.logaddexp.reduce(
-        bets * (counts * excess + cost * bets * (squares + counts * excess * excess + 1e-300)), axis=0
-    )
-    return found - np.log(len(_BETS_BEFORE))
+    terms = bets * (counts * excess + cost * bets * (squares + counts * excess * excess + 1e-300))
+    found: Floats = np.logaddexp.reduce(terms, axis=0) - np.log(len(_BETS_BEFORE))
+    return found
 
 
 def product_of_bets(high: Samples, low: Samples, levels: Floats) -> Bools:
     """The test before, for bounded rewards: at 33 means between the two."""
-    shown: Bools = (high.means > low.means) & (low.counts > 0)
+    # No bet earned more by that inequality than a Gaussian likelihood ratio: most pairs need no closer look.
+    possible = real_ceiling(high, low) >= -np.log(levels)
+    shown: Bools = (high.means > low.means) & (low.counts > 0) & possible
     rows = np.flatnonzero(shown)
     high, low = high.pick(rows), low.pick(rows)
     common = low.means[:, None] + (high.means - low.means)[:, None] * _COMMON_MEANS

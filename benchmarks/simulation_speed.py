@@ -1,12 +1,14 @@
 """How fast the simulator is, as ratios measured in one run, because absolute speeds vary with the machine and its load.
 
 1. Simple Tracking at K = 40 (instance 9, T = 20,000): draws per cpu-second; against only drawing the same normals, one a draw, by
-   the same generator in compiled code; and against a straightforward numpy version that vectorises over runs and arms.
+   the same generator in compiled code; and against a straightforward numpy version that vectorises over runs and arms. Its
+   weights have s = 1; beside it the ones that `auto` takes.
 2. Two cores against one on the same blocks, by wall clock.
+3. With `--other FOLDER`, another checkout: Simple Tracking (s = 1) there, in a process of its own.
 
 The contenders take turns, several times, and each ratio is taken within a turn, so that a change of the machine's load hits both.
 
-    python -m benchmarks.simulation_speed --out benchmarks/results/simulation_speed.json
+    python -m benchmarks.simulation_speed --out benchmarks/results/simulation_speed.json [--other FOLDER]
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ import json
 import os
 import platform
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -25,6 +29,7 @@ import numpy as np
 
 from service.policy.base import Floats, Ints
 from service.simulation.environments import instance
+from service.simulation.kernels.catalogue import resolved_name
 from service.simulation.kernels.compilation import compiled
 from service.simulation.runner import Block, cell, play_block
 from service.simulation.session import Session
@@ -34,6 +39,7 @@ LONG = 20_000
 RUNS = 20
 VECTORISED_RUNS, VECTORISED_DRAWS = 250, 400
 TURNS = 7
+AUTOMATIC = resolved_name("auto", instance("9"))
 
 
 @compiled
@@ -77,14 +83,51 @@ def cpu_seconds(work: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
-def one_turn(rng: np.random.Generator) -> dict[str, float]:
+# What another checkout is asked to do: a line in, the draws per cpu-second out.
+_ELSEWHERE = f"""
+import sys, time
+from service.simulation.environments import instance
+from service.simulation.runner import Block, cell, play_block
+block = Block(cell(instance("9"), "simple_tracking", {LONG}), 0, {RUNS}, 1)
+for line in sys.stdin:
+    start = time.process_time()
+    play_block(block)
+    print({RUNS * LONG} / (time.process_time() - start), flush=True)
+"""
+
+
+class Elsewhere:
+    """Another checkout's simulator in its own process, which waits for its turns."""
+
+    def __init__(self, folder: Path) -> None:
+        python = folder / ".venv/bin/python"
+        program = [str(python) if python.exists() else sys.executable, "-c", _ELSEWHERE]
+        self._process = subprocess.Popen(program, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def speed(self) -> float:
+        """Draws per cpu-second of Simple Tracking there."""
+        orders, answers = self._process.stdin, self._process.stdout
+        if orders is None or answers is None:
+            raise RuntimeError("The other checkout's process has no pipes.")
+        orders.write("turn\n")
+        orders.flush()
+        return float(answers.readline())
+
+    def end(self) -> None:
+        """No more turns."""
+        self._process.communicate()
+
+
+def one_turn(rng: np.random.Generator, elsewhere: Elsewhere | None = None) -> dict[str, float]:
     """Draws (or normals) per cpu-second of each contender."""
     means = instance("9").array()
-    block = Block(cell(instance("9"), "simple_tracking", LONG), 0, RUNS, 1)
+    block, default = (Block(cell(instance("9"), policy, LONG), 0, RUNS, 1) for policy in ("simple_tracking", AUTOMATIC))
     draws = RUNS * LONG
     return {
+        "elsewhere": 0.0 if elsewhere is None else elsewhere.speed(),
         "normals": draws / cpu_seconds(lambda: only_normals(draws, rng)),
         "tracking": draws / cpu_seconds(lambda: play_block(block)),
+        "default": draws / cpu_seconds(lambda: play_block(default)),
         "vectorised": VECTORISED_RUNS
         * (VECTORISED_DRAWS - ARMS)
         / cpu_seconds(lambda: vectorised_tracking(means, VECTORISED_DRAWS, VECTORISED_RUNS, rng)),
@@ -111,22 +154,31 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/simulation_speed.json"))
     parser.add_argument("--turns", type=int, default=TURNS)
+    parser.add_argument("--other", type=Path, help="a folder with another version")
     arguments = parser.parse_args()
     rng = np.random.Generator(np.random.SFC64(1))
-    one_turn(rng)  # compiles
-    turns = [one_turn(rng) for _ in range(arguments.turns)]
+    elsewhere = None if arguments.other is None else Elsewhere(arguments.other)
+    one_turn(rng, elsewhere)  # compiles
+    turns = [one_turn(rng, elsewhere) for _ in range(arguments.turns)]
+    if elsewhere is not None:
+        elsewhere.end()
     cores = [wall_seconds(1, turn) / wall_seconds(2, turn) for turn in range(max(1, arguments.turns // 2))]
     found = {
         "tracking_million_draws_per_cpu_second": spread([turn["tracking"] / 1e6 for turn in turns]),
         "normals_million_per_cpu_second": spread([turn["normals"] / 1e6 for turn in turns]),
         "tracking_over_normals": spread([turn["tracking"] / turn["normals"] for turn in turns]),
         "tracking_over_vectorised_numpy": spread([turn["tracking"] / turn["vectorised"] for turn in turns]),
+        "default_over_tracking": spread([turn["default"] / turn["tracking"] for turn in turns]),
         "two_cores_over_one": spread(cores),
         "turns": len(turns),
         "cpus": os.cpu_count(),
         "load_before": os.getloadavg()[0],
         "python": platform.python_version(),
     }
+    if elsewhere is not None:
+        found["other"] = arguments.other.name
+        found["tracking_over_other"] = spread([turn["tracking"] / turn["elsewhere"] for turn in turns])
+        found["default_over_other"] = spread([turn["default"] / turn["elsewhere"] for turn in turns])
     print(json.dumps(found, indent=1))
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(json.dumps(found, indent=1) + "\n")

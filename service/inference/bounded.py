@@ -1,29 +1,26 @@
-"""Bounded rewards: a mixture of empirical-Bernstein bets that needs only count, sum and sum of squares.
+"""Bounded rewards: bets on the mean, with the least wealth that count, sum and sum of squares leave possible.
 
-Rewards are scaled to [0, 1]. For a candidate mean m, a bet 0 < k < 1/m on "the mean is larger" multiplies one's wealth by
-1 + k (X - m), which is 1 on average if m is the mean. As k (X - m) >= -k m > -1, the inequality of Fan, Grama and Liu,
+Rewards are scaled to [0, 1]. For a candidate mean m and d > 0 the factor (1 + d X)/(1 + d m) is at most 1 on average for every
+mean <= m: it stakes the part d m/(1 + d m) of one's wealth on "the mean is larger". So the product over an arm's rewards is a
+nonnegative supermartingale that starts at 1, and so is an average over fixed d. Of all rewards in [0, 1] with the same three
+sums, n, sum X and sum X^2, the least wealth have those of a coin, zeros and c:
 
-    log(1 + y) >= y - psi(g) y^2 / g^2    for y >= -g, 0 < g < 1, psi(g) = -log(1 - g) - g,
+    W_d(m) = (1 + d c)^r / (1 + d m)^n,    c = sum X^2 / sum X,    r = sum X / c of the n are c.
 
-bounds the wealth from below by a function of the three sums alone, with V(m) = sum of (X - m)^2 = Q + n (mean - m)^2:
+Proof: let q be the parabola that meets p(x) = log(1 + d x) at 0 and touches it at c. The third derivative of p is positive, so
+p - q, which is that derivative at some point times x (x - c)^2 / 6, is not negative, and sum p(X) >= sum q(X). The three sums
+determine this, and for the coin's rewards it is sum p itself. So no more wealth can be counted on by anyone who knows only
+the three sums; docs/inference.md says what that costs.
 
-    W_k(m) = exp( k n (mean - m) - k^2 f(k m) V(m) ),   f(g) = psi(g) / g^2,   W_k(m) = 0 for k m >= 1.
+An interval mixes d = o/m over fixed odds o, which is W = (1 + o c/m)^r / (1 + o)^n. The m at which the mixture has stayed below
+2/a form a lower confidence sequence of level a/2, and the upper one is its mirror image. The odds are 2^-24, ..., 2^8; their
+weights halve every four octaves away from 1/4, so that samples of any size and spread pay about the same. Two things keep it
+simple and safe:
+(1) W falls in m, for fixed d and for fixed o, whatever the data, so the confidence set is an interval.
+(2) Leaving odds out of the mixture only lowers it, so it is enough to add up the few that matter for the data at hand.
 
-W_k(m), and the average of W_k(m) over a fixed set of bets, is a nonnegative supermartingale that starts at 1 for every mean
-<= m, so the m at which the average has stayed below 2/a form a lower confidence sequence of level a/2. The upper one is its
-mirror image.
-
-The bets are 2^(j/2), evenly weighted: the same price for samples of any size and spread. Three things keep it simple and
-safe:
-(1) For fixed k, W_k falls in m below the sample mean, whatever the data, so the confidence set is an interval. With w = k
-(mean - m) and V >= n (mean - m)^2 the slope d/dm log W_k is at most -k n (1 - 2 f w + f' w^2), never positive because f^2 <=
-f'. (In psi: psi^2 + 2 g psi <= g^3/(1 - g), where the j-th coefficients of the power series are 2/(j-1) + (2/j)(1/2 + ... +
-1/(j-2)) <= 1, j >= 3.)
-(2) Leaving bets out of the average only lowers it, so it is enough to add up the few bets that matter for the data at hand.
-(3) f rises with g, so f(k m + 0.0001) in place of f(k m) is on the safe side; it keeps f away from the cancellation at 0.
-
-Sources: Fan, Grama, Liu (2015), "Exponential inequalities for martingales with applications", Lemma 4.1; Howard et al.
-(2021); betting: Waudby-Smith and Ramdas (2024), "Estimating means of bounded random variables by betting".
+Sources: Waudby-Smith and Ramdas (2024), "Estimating means of bounded random variables by betting"; Ryu and Bhatt (2024), "On
+confidence sequences for bounded random processes via universal gambling strategies", who bound the wealth by its sums of powers.
 """
 
 from __future__ import annotations
@@ -38,12 +35,13 @@ from service.inference.solving import reach
 if TYPE_CHECKING:
     from service.domain import RewardSpec
 
-_HALVINGS, _DOUBLINGS = 24, 12
-BETS = 2.0 ** (np.arange(-_HALVINGS, _DOUBLINGS + 1) / 2.0)
-_LOG_BETS = float(np.log(len(BETS)))
+_LOWEST, _HIGHEST, _CENTRE = -24, 8, -2
+_OCTAVES = np.arange(_LOWEST, _HIGHEST + 1)
+ODDS: Floats = np.exp2(_OCTAVES, dtype=np.float64)
+WEIGHTS: Floats = 2.0 ** (-np.abs(_OCTAVES - _CENTRE) / 4.0)
+WEIGHTS /= WEIGHTS.sum()
+_LOG_WEIGHTS, _LOG_TOTALS = np.log(WEIGHTS), np.log1p(ODDS)
 _WINDOW = 5
-# Added to every stake k m: f loses all digits to cancellation near 0, and as f rises the shift is on the safe side.
-_LEAST_STAKE = 1e-4
 _TINY, _LITTLE = 1e-300, 1e-30
 # Log wealth beyond this says no more; cut there, sums of wealth stay finite.
 _ENOUGH = 700.0
@@ -71,40 +69,41 @@ def mirrored(samples: Samples) -> Samples:
     return Samples(samples.counts, 1.0 - samples.means, samples.squares)
 
 
-def bets_for(samples: Samples, candidates: Floats) -> Floats:
-    """The bets around the best one against these candidates, k = n (mean - m) / (V + n m (mean - m)); adds a first axis."""
+def worst_coin(samples: Samples) -> tuple[Floats, Floats]:
+    """Of the coin with the same three sums: how many rewards are not zero, and what these are."""
     counts, means, squares = samples
-    excess = counts * np.maximum(means - candidates, 0.0)
-    best = np.maximum(excess, _LITTLE) / np.maximum(squares + excess * means, _LITTLE)
-    nearest = np.rint(2.0 * np.log2(best)).astype(np.int64) + _HALVINGS
-    first = np.clip(nearest - _WINDOW // 2, 0, len(BETS) - _WINDOW)
-    return np.stack([BETS[first + place] for place in range(_WINDOW)])
+    sums = counts * means
+    size = np.minimum((squares + sums * means) / np.maximum(sums, _TINY), 1.0)
+    return np.minimum(sums / np.maximum(size, _TINY), counts), size
 
 
 def log_bet_wealth(samples: Samples, bets: Floats, candidates: Floats) -> Floats:
-    """Log W_k(m) of each bet (first axis); -infinity where a bet stakes more than there is, and cut at 700."""
-    excess = samples.means - candidates
-    variation = samples.squares + samples.counts * excess * excess + _TINY
-    stakes = bets * candidates
-    stakes += _LEAST_STAKE
-    np.minimum(stakes, 1.0, out=stakes)
-    with np.errstate(divide="ignore", over="ignore"):
-        exponents: Floats = np.log1p(-stakes)  # -infinity where the stake is too high: no wealth is left
-        exponents += stakes
-        exponents /= stakes * stakes  # now -f
-        exponents *= bets * variation
-        exponents += samples.counts * excess
-        exponents *= bets
-        np.minimum(exponents, _ENOUGH, out=exponents)
-    return exponents
+    """Log W_d(m) of each bet d (first axis): convex in m, and falling."""
+    heads, size = worst_coin(samples)
+    log_wealth: Floats = np.log1p(bets * candidates)
+    log_wealth *= -samples.counts
+    log_wealth += heads * np.log1p(bets * size)
+    return log_wealth
 
 
-def log_wealth(samples: Samples, bets: Floats, candidates: Floats) -> Floats:
-    """Log of the average W_k(m) over all bets, only the given ones (first axis) added up: evidence for a mean above m."""
-    exponents = log_bet_wealth(samples, bets, candidates)
-    np.maximum(exponents, -_ENOUGH, out=exponents)
-    log_average: Floats = np.log(np.exp(exponents, out=exponents).sum(axis=0)) - _LOG_BETS
-    return log_average
+def odds_for(samples: Samples, candidates: Floats) -> Ints:
+    """The places of the odds around the best ones against these candidates, mean (mean - m) / variance; adds a first axis."""
+    counts, means, squares = samples
+    best = np.maximum(counts * means * (means - candidates), _LITTLE) / np.maximum(squares, _LITTLE)
+    nearest = np.rint(np.log2(best)).astype(np.int64) - _LOWEST
+    return np.clip(nearest - _WINDOW // 2, 0, len(ODDS) - _WINDOW) + np.arange(_WINDOW)[:, None]
+
+
+def log_wealth(samples: Samples, places: Ints, candidates: Floats) -> Floats:
+    """Log of the mixture over the odds at these places (first axis): evidence for a mean above m."""
+    heads, size = worst_coin(samples)
+    exponents: Floats = np.log1p(ODDS[places] * (size / np.maximum(candidates, _TINY)))
+    exponents *= heads
+    exponents -= samples.counts * _LOG_TOTALS[places]
+    exponents += _LOG_WEIGHTS[places]
+    np.clip(exponents, -_ENOUGH, _ENOUGH, out=exponents)
+    log_mixture: Floats = np.log(np.exp(exponents, out=exponents).sum(axis=0))
+    return log_mixture
 
 
 def bounds(samples: Samples, levels: Floats) -> tuple[Floats, Floats]:
@@ -120,20 +119,21 @@ def bounds(samples: Samples, levels: Floats) -> tuple[Floats, Floats]:
 
 
 def lower_bounds(samples: Samples, goals: Floats) -> Floats:
-    """The m below which the log wealth is at least the goal; 0 where even m = 0 stays below it."""
+    """The m below which the log wealth is at least the goal; 0 where there is none."""
     likely = likely_lower_bounds(samples, goals)
-    bets = bets_for(samples, likely)
+    places = odds_for(samples, likely)
 
     def log_evidence_below(rows: Ints, distances: Floats) -> Floats:
         chosen = samples.pick(rows)
-        return log_wealth(chosen, bets[:, rows], chosen.means - distances)
+        return log_wealth(chosen, places[:, rows], chosen.means - distances)
 
-    below = reach(log_evidence_below, goals, np.full_like(goals, -_LOG_BETS), samples.means - likely, samples.means)
+    baselines = _LOG_WEIGHTS[places[_WINDOW // 2]]
+    below = reach(log_evidence_below, goals, baselines, samples.means - likely, samples.means)
     return samples.means - below
 
 
 def likely_lower_bounds(samples: Samples, goals: Floats) -> Floats:
-    """Roughly where the bound will be, by Bernstein's inequality: only used to choose the bets and to start the search."""
+    """Roughly where the bound will be, by Bernstein's inequality: only used to choose the odds and to start the search."""
     trials = np.maximum(samples.counts, 1.0)
     price = (goals + 2.7) / trials
     gap = np.sqrt(2.0 * price * samples.squares / trials) + price * samples.means

@@ -1,17 +1,17 @@
 """Bounded rewards, one arm against another: bets on both arms, tied by one size, least over the common mean.
 
-With W_k(m) of `bounded` for the high arm (A) and for the low arm counted from the upper end (B, at 1 - m), both nonnegative
-supermartingales that start at 1 under mean_high <= m <= mean_low, whatever the policy does,
+With W_d(m) of `bounded` for the high arm (A) and for the low arm counted from the upper end (B, at 1 - m), both at most what a
+nonnegative supermartingale that starts at 1 under mean_high <= m <= mean_low is then, whatever the policy does,
 
-    E(m) = sum over bets k of w(k) ( .6 A_k B_k + .1 A_k B_{k/4} + .1 A_{k/4} B_k + .1 A_k + .1 B_k )
+    E(m) = sum over bets d of w(d) ( .6 A_d B_d + .1 A_d B_{d/4} + .1 A_{d/4} B_d + .1 A_d + .1 B_d )
 
-is one too, and the least of E over all m rejects "mean_high <= mean_low" as for binary rewards (`binary_pairs`, where the
-parts are explained): the best bets of two arms are as their counts are inversely, whatever their variances.
+is no more either, and the least of E over all m rejects "mean_high <= mean_low" as for binary rewards (`binary_pairs`, where the
+parts are explained: a binary arm tilted by x has the bet e^x - 1). The best bets of two arms are as their counts are inversely,
+whatever their variances.
 
-The bets are 2^-20, ..., 2^6, w halves every two octaves away from 2^-2. Bets far from what the data ask for are left out, which
-only lowers E. Between the two sample means A falls in m and B rises, so on a cell [s, t] E is at least the sum with A at t and
-B at s. Beyond the high mean B still rises, so there E is at least the part that bets on B alone, at the high mean; likewise
-below the low mean.
+The bets are 2^-20, ..., 2^8, w halves every two octaves away from 2^-1. Bets far from what the data ask for are left out, which
+only lowers E. A falls in m and B rises, so on a cell [s, t] E is at least the sum with A at t and B at s; beyond the high mean
+it is at least the part that bets on B alone, at the high mean; likewise below the low mean.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import rel_entr
 
 from service.inference import bounded
 from service.inference.cells import least_over_means
 from service.inference.samples import Floats, Ints, Samples
 
-_LOWEST, _HIGHEST, _CENTRE = -20, 6, -2
+_LOWEST, _HIGHEST, _CENTRE = -20, 8, -1
 _OCTAVES = np.arange(_LOWEST, _HIGHEST + 1)
 BETS: Floats = np.exp2(_OCTAVES, dtype=np.float64)
 WEIGHTS: Floats = 2.0 ** (-np.abs(_OCTAVES - _CENTRE) / 2.0)
@@ -57,6 +58,16 @@ def least_log_evidence(high: Samples, low: Samples, middle: Floats, goals: Float
     return least
 
 
+def log_evidence_ceiling(high: Samples, low: Samples, means: Floats) -> Floats:
+    """What log E at these common means cannot exceed: both arms with the best of all bets, for each alone."""
+    ceiling: Floats = np.zeros(len(means))
+    for arm, candidates in ((high, means), (bounded.mirrored(low), 1.0 - means)):
+        heads, size = bounded.worst_coin(arm)
+        shares = candidates / np.maximum(size, _LITTLE)
+        ceiling += rel_entr(heads, arm.counts * shares) + rel_entr(arm.counts - heads, arm.counts * (1.0 - shares))
+    return ceiling
+
+
 class _Pairs(NamedTuple):
     """Some pairs of arms on the last axis, with the bets that matter for them on the first."""
 
@@ -79,11 +90,11 @@ class _Pairs(NamedTuple):
         return max(0.0, -self.margin), min(1.0, 1.0 - self.margin)
 
     def above(self, means: Floats) -> Floats:
-        """Log A_k at m."""
+        """Log A_d at m."""
         return bounded.log_bet_wealth(self.high, self.bets, means)
 
     def below(self, means: Floats) -> Floats:
-        """Log B_k at m + margin, counted from the upper end."""
+        """Log B_d at m + margin, counted from the upper end."""
         return bounded.log_bet_wealth(self.low, self.bets, 1.0 - self.margin - means)
 
 
@@ -115,11 +126,11 @@ def _least(pairs: _Pairs, left: Floats, middle: Floats, right: Floats, goals: Fl
 def window(high: Samples, low: Samples, gaps: Floats) -> tuple[Floats, Floats]:
     """The bets that matter where the two means are together so far from a common one, and the log weights; others are left out.
 
-    Around the bet that is best where both arms bet alike, gap / (the two variances together), but not far above what either arm
-    can stake where the other has its mean. Two more bets below them than there are weights: the quarters of the lowest.
+    Around the bet that is best where both arms bet alike, gap / (the two variances together). Two more bets below them than there
+    are weights: the quarters of the lowest.
     """
     spread = high.squares / high.counts + low.squares / low.counts
-    best = np.maximum(gaps, _LITTLE) / np.maximum(spread + 0.5 * gaps * (high.means + low.means), _LITTLE)
+    best = np.minimum(np.maximum(gaps, _LITTLE) / np.maximum(spread, _LITTLE), BETS[-1])
     octave = np.rint(np.log2(best)).astype(np.int64) - _LOWEST
     places = np.clip(octave - _WINDOW // 2, 0, len(BETS) - _WINDOW) + _PLACES
     return _LATTICE[places], np.log(WEIGHTS[places[:_WINDOW]])
@@ -136,10 +147,8 @@ def _tied(above: Floats, below: Floats, log_weights: Floats) -> Floats:
     terms += log_weights
     terms += _LOG_PARTS
     largest = terms.max(axis=(0, 1))
-    finite = np.where(np.isneginf(largest), 0.0, largest)
-    terms -= finite
-    with np.errstate(divide="ignore"):
-        log_sum: Floats = np.log(np.exp(terms, out=terms).sum(axis=(0, 1))) + finite
+    terms -= largest
+    log_sum: Floats = np.log(np.exp(terms, out=terms).sum(axis=(0, 1))) + largest
     return log_sum
 
 

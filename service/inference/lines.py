@@ -9,9 +9,6 @@ import numpy as np
 
 from service.inference.samples import Floats
 
-# Log terms that are absent: as good as minus infinity, but their differences are numbers.
-_ABSENT = -2000.0
-
 
 def least_of_convex(points: Floats, values: Floats) -> Floats:
     """A convex function between the outermost of four points or more: it lies above its chords where these are extended.
@@ -32,31 +29,6 @@ def least_of_convex(points: Floats, values: Floats) -> Floats:
     ]
     least: Floats = np.minimum.reduce(bounds)
     return least
-
-
-def least_of_concave_terms(terms: Floats) -> tuple[Floats, Floats]:
-    """The log of a sum whose logarithmic terms (the first axis) are concave, between the outermost points; and its values there.
-
-    Between two points every term lies above its chord, so the sum lies above the one with the chords as its terms: its log is
-    convex, and lies above its tangents at the two points.
-    """
-    left, right = terms[..., :-1], terms[..., 1:]
-    gone = np.isneginf(left) | np.isneginf(right)
-    if gone.any():
-        left, right = np.where(gone, _ABSENT, left), np.where(gone, _ABSENT, right)
-    change = right - left
-    value, slope = zip(*(_tangent(each, change) for each in (left, right)), strict=True)
-    crossing = between_tangents(value[0], slope[0], value[1], slope[1], np.ones_like(value[0]))
-    least: Floats = np.minimum.reduce([crossing, *value]).min(axis=-1)
-    return least, np.column_stack([value[0], value[1][:, -1]])
-
-
-def _tangent(terms: Floats, change: Floats) -> tuple[Floats, Floats]:
-    """Log of the sum of the terms, and its slope where each of them changes so much."""
-    largest = terms.max(axis=0)
-    parts = np.exp(terms - largest)
-    total = parts.sum(axis=0)
-    return largest + np.log(total), np.einsum("i...,i...->...", parts, change) / total
 
 
 def least_of_limited_bend(points: Floats, falling: Floats, rising: Floats, bends: Floats) -> Floats:

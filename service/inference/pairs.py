@@ -75,13 +75,16 @@ def _ceiling(reward: RewardSpec, high: Samples, low: Samples) -> Floats:
     """What the least log evidence cannot exceed, at little cost: most pairs need no closer look."""
     if reward.kind == "binary":
         return binary_pairs.log_evidence_ceiling(high, low)
-    return evidence_ceiling(high, low)
+    if reward.kind == "bounded":
+        high, low = bounded.to_unit(reward, high)[0], bounded.to_unit(reward, low)[0]
+        return bounded_pairs.log_evidence_ceiling(high, low, _between(high, low))
+    return real_ceiling(high, low)
 
 
-def evidence_ceiling(high: Samples, low: Samples) -> Floats:
-    """For bounded and real rewards: gap^2 / (2 (Q_h/n_h^2 + Q_l/n_l^2)).
+def real_ceiling(high: Samples, low: Samples) -> Floats:
+    """For real rewards: gap^2 / (2 (Q_h/n_h^2 + Q_l/n_l^2)).
 
-    For both kinds the log evidence of a sample at distance D is at most n^2 D^2 / (2 Q); add the two up at their `_between`.
+    The log evidence of a sample at distance D is at most n^2 D^2 / (2 Q); add the two up at their `_between`.
     """
     high_spread, low_spread = (np.sqrt(each.squares) / np.maximum(each.counts, 1.0) for each in (high, low))
     distance = np.maximum(high.means - low.means, 0.0) / np.maximum(np.hypot(high_spread, low_spread), _SMALLEST)

@@ -2,10 +2,7 @@
 
 `binary_pairs`, `bounded_pairs` and (for real rewards) `pairs` have the formulas. On a line l = offset + slope h a few values
 bound log E from below (`lines`), because there
-- binary: log E is convex, as log A and log B are;
-- bounded: each term of E is log-concave. With w = k (mean - m), d^2/dm^2 log W_k is at most -k^2 n (f'' w^2 - 4 f' w + 2 f):
-  never positive if 2 f'^2 <= f f'', that is if 1/f is concave. The coefficients of f, 1/2, 1/3, 1/4, ..., are log-convex, so
-  those of 1/f after the first are not positive (Kaluza 1928);
+- binary and bounded: log E is convex, as log A and log B are;
 - real: d^2/dm^2 log T is at most (n^2 / Q) (1 + c^2 / (8 (n + c^2))).
 
 Tilts and bets are chosen once, against a guess of the pair of means at which the goal is attained: any choice is safe, a good one
@@ -20,7 +17,7 @@ import numpy as np
 
 from service.inference import binary_pairs, bounded, bounded_pairs, real
 from service.inference.binary import successes
-from service.inference.lines import least_of_concave_terms, least_of_convex, least_of_limited_bend
+from service.inference.lines import least_of_convex, least_of_limited_bend
 from service.inference.samples import Floats, Ints, Samples
 
 if TYPE_CHECKING:
@@ -113,7 +110,7 @@ class Binary:
         self.tilts, self.growth, weights = binary_pairs.window(every)
         self.log_weights = np.log(weights) + _LOG_PARTS
 
-    def ends(self, rows: Ints, lines: Lines) -> tuple[Floats, Floats]:  # noqa: ARG002 - the other kinds need them
+    def ends(self, rows: Ints, lines: Lines) -> tuple[Floats, Floats]:  # noqa: ARG002 - real rewards need them
         """All that is possible: with unequal counts, or where all rewards are alike, log E may be least beyond a sample mean."""
         return _possible(lines)
 
@@ -123,10 +120,7 @@ class Binary:
         (high_counts, low_counts), (high_wins, low_wins) = self.counts[:, rows, None], self.wins[:, rows, None]
         above = tilts * high_wins - high_counts * np.log1p(growth * points)
         below = tilts * low_wins - low_counts * np.log1p(growth * (1.0 - lines.low(points)))
-        terms = _joined(above, below, self.log_weights[:, :, rows, None])
-        largest = terms.max(axis=(0, 1))
-        terms -= largest
-        values = largest + np.log(np.exp(terms, out=terms).sum(axis=(0, 1)))
+        values = _log_sum(_joined(above, below, self.log_weights[:, :, rows, None]))
         return least_of_convex(points, values), values
 
 
@@ -154,22 +148,17 @@ class Bounded:
         self.bets, log_weights = bounded_pairs.window(self.high, self.mirror, gaps)
         self.log_weights = log_weights + _LOG_PARTS
 
-    def ends(self, rows: Ints, lines: Lines) -> tuple[Floats, Floats]:
-        """The two sample means, if they are possible."""
-        first, last = _possible(lines)
-        return np.clip(lines.high(self.low.means[rows]), first, last), np.clip(self.high.means[rows], first, last)
+    def ends(self, rows: Ints, lines: Lines) -> tuple[Floats, Floats]:  # noqa: ARG002 - real rewards need them
+        """All that is possible, as for binary rewards."""
+        return _possible(lines)
 
     def least(self, rows: Ints, lines: Lines, points: Floats) -> tuple[Floats, Floats]:
-        """Between the sample means by the terms' concavity; beyond them by the bets on the arm that is farther away."""
-        first, last = _possible(lines)
+        """By convexity."""
         bets, picked = self.bets[:, rows, None], (rows, None)
         above = bounded.log_bet_wealth(self.high.pick(picked), bets, points)
         below = bounded.log_bet_wealth(self.mirror.pick(picked), bets, 1.0 - lines.low(points))
-        terms = _joined(above, below, self.log_weights[:, :, rows, None])
-        before = np.where(points[:, 0] > first, terms[3, :, :, 0].max(axis=0), np.inf)
-        beyond = np.where(points[:, -1] < last, terms[4, :, :, -1].max(axis=0), np.inf)
-        least, values = least_of_concave_terms(terms.reshape(-1, *points.shape))
-        return np.minimum(least, np.minimum(before, beyond)), values
+        values = _log_sum(_joined(above, below, self.log_weights[:, :, rows, None]))
+        return least_of_convex(points, values), values
 
 
 class Real:
@@ -226,3 +215,11 @@ def _joined(above: Floats, below: Floats, log_weights: Floats) -> Floats:
     terms[3], terms[4] = above[whole], below[whole]
     terms += log_weights
     return terms
+
+
+def _log_sum(terms: Floats) -> Floats:
+    """Log E from the logs of its terms."""
+    largest = terms.max(axis=(0, 1))
+    terms -= largest
+    values: Floats = largest + np.log(np.exp(terms, out=terms).sum(axis=(0, 1)))
+    return values

@@ -98,7 +98,8 @@ def test_the_part_is_that_of_the_least_common_mean(
     if gap > 0.1:
         return
     high, low = (sample(float(count), middle + side * gap / 2, spread) for count, side in zip(counts, (1, -1), strict=True))
-    least = float(whole_mixture(high, low, np.linspace(low.means[0] - gap, high.means[0] + gap, 3001)).min())
+    candidates = np.clip(np.linspace(low.means[0] - gap, high.means[0] + gap, 3001), 0.0, 1.0)
+    least = float(whole_mixture(high, low, candidates).min())
     if least > 3.0:
         part = float(evidence(bounded_reward(), high, low, np.exp(np.array([-40.0])))[0])
         assert least - 2.0 <= part * 40.0 <= 1.15 * least + 0.3

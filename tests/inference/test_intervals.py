@@ -81,12 +81,12 @@ def test_binary_bounds_lie_where_the_evidence_reaches_the_level(counts: int) -> 
 
 
 def test_bounded_bounds_lie_where_the_whole_mixture_nearly_reaches_the_level() -> None:
-    """Adding up a few bets only costs little: all bets together are at most 5% of the log level above it at the bound."""
+    """Adding up a few odds only costs little: all of them together are at most 5% of the log level above it at the bound."""
     counts = np.array([50.0, 1000.0, 1e6, 1e9])
     for mean, deviation in [(0.5, 0.5), (0.5, 0.1), (0.05, 0.1), (0.97, 0.02)]:
         samples = Samples(counts, np.full(4, mean), counts * deviation**2)
         lower, upper = bounded_rewards.bounds(samples, np.full(4, LEVEL))
-        everything = bounded_rewards.BETS[:, None]
+        everything = np.arange(len(bounded_rewards.ODDS))[:, None]
         below = bounded_rewards.log_wealth(samples, everything, lower)
         above = bounded_rewards.log_wealth(bounded_rewards.mirrored(samples), everything, 1.0 - upper)
         goal = np.log(2.0 / LEVEL)

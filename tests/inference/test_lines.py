@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.inference.lines import between_tangents, least_of_concave_terms, least_of_convex, least_of_limited_bend
+from service.inference.lines import between_tangents, least_of_convex, least_of_limited_bend
 from service.inference.samples import Floats
 from tests.inference.arms import unhurried
 
@@ -43,33 +43,6 @@ def test_the_bound_of_a_convex_function_is_close_where_the_points_are() -> None:
 def test_where_there_is_one_point_its_value_is_the_least() -> None:
     """A line of which one pair of means is possible."""
     assert least_of_convex(np.full((1, 8), 0.3), np.full((1, 8), 2.5)).tolist() == [2.5]
-
-
-@unhurried
-@given(
-    terms=st.lists(st.tuples(st.floats(-8.0, 3.0), st.floats(-20.0, 20.0), st.floats(0.0, 40.0)), min_size=1, max_size=5),
-    points=places,
-)
-def test_a_sum_of_log_concave_terms_is_nowhere_below_its_bound(terms: list[tuple[float, float, float]], points: Floats) -> None:
-    """Between the outermost points; the values at the points are those of the sum."""
-
-    def logs(at: Floats) -> Floats:
-        return np.stack([height + slope * at - bend * at * at for height, slope, bend in terms])
-
-    least, values = least_of_concave_terms(logs(points))
-    between = GRID[(points.min() <= GRID) & (points.max() >= GRID)]
-    np.testing.assert_allclose(values, np.logaddexp.reduce(logs(points), axis=0), atol=1e-9)
-    lowest = np.logaddexp.reduce(logs(between), axis=0).min() if len(between) else np.inf
-    assert least[0] <= min(lowest, values.min()) + 1e-9
-
-
-def test_terms_that_are_gone_count_for_nothing() -> None:
-    """A bet that stakes more than there is at some of the points leaves the others."""
-    there = np.array([[0.5, 0.2, 0.4]])
-    least, values = least_of_concave_terms(np.stack([there, np.array([[1.0, -np.inf, -np.inf]])]))
-    assert least[0] <= 0.2
-    assert np.isfinite(least[0])
-    np.testing.assert_allclose(values[0, 1:], [0.2, 0.4])
 
 
 @unhurried

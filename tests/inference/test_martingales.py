@@ -14,12 +14,12 @@ from service.inference import binary, bounded, real
 from service.inference.samples import Floats, Samples
 from tests.inference.arms import unhurried
 
-ALL_BETS = bounded.BETS
+ALL_ODDS = np.arange(len(bounded.ODDS))[:, None]
 
 
 def wealth(samples: Samples, candidates: Floats) -> Floats:
-    """The whole mixture of bets."""
-    return np.exp(bounded.log_wealth(samples, ALL_BETS[:, None], candidates))
+    """The whole mixture of odds."""
+    return np.exp(bounded.log_wealth(samples, ALL_ODDS, candidates))
 
 
 @pytest.mark.parametrize("mean", [0.01, 0.3, 0.5, 0.99])
@@ -51,26 +51,51 @@ def test_bounded_wealth_is_worth_at_most_one_under_the_true_mean(mean: float, lo
     mean=st.floats(0.0, 1.0),
     rewards=st.floats(1.0, 1e7),
     spread=st.floats(0.0, 1.0),
-    bet=st.sampled_from(list(ALL_BETS)),
+    place=st.integers(0, len(bounded.ODDS) - 1),
     shares=st.lists(st.floats(0.0, 1.0), min_size=2, max_size=10),
 )
-def test_bounded_wealth_falls_towards_the_sample_mean(
-    mean: float, rewards: float, spread: float, bet: float, shares: list[float]
+def test_bounded_wealth_falls_with_the_candidate(
+    mean: float, rewards: float, spread: float, place: int, shares: list[float]
 ) -> None:
-    """For every bet by itself, so that the confidence set is an interval whichever bets are added up."""
-    candidates = np.sort(np.array(shares)) * mean
+    """For all odds and every bet by themselves, so that the confidence set is an interval whichever are added up."""
+    candidates = np.sort(np.array(shares))
     filled = np.full(len(candidates), 1.0)
     samples = Samples(rewards * filled, mean * filled, rewards * spread**2 * mean * (1 - mean) * filled)
-    log_wealth = bounded.log_wealth(samples, np.full((1, len(candidates)), bet), candidates)
-    finite = np.where(np.isfinite(log_wealth), log_wealth, -1e300)
-    assert (np.diff(finite) <= 1e-9 * (1.0 + np.abs(finite[1:]))).all()
+    for log_wealth in (
+        bounded.log_wealth(samples, np.full((1, len(candidates)), place), candidates),
+        bounded.log_bet_wealth(samples, bounded.ODDS[place : place + 1, None], candidates)[0],
+    ):
+        assert (np.diff(log_wealth) <= 1e-9 * (1.0 + np.abs(log_wealth[1:]))).all()
 
 
-def test_bets_left_out_only_lower_the_wealth() -> None:
-    """The few bets around the best one nearly make up the whole, and never more than it."""
+@unhurried
+@given(
+    rewards=st.lists(st.floats(0.0, 1.0), min_size=1, max_size=30),
+    bet=st.floats(2.0**-20, 2.0**8),
+    candidate=st.floats(0.001, 1.0),
+)
+def test_no_rewards_with_these_sums_earn_less(rewards: list[float], bet: float, candidate: float) -> None:
+    """The wealth that is counted on is never above what the rewards themselves earn, in whichever order they came."""
+    told = np.array(rewards)
+    sample = Samples(*(np.array([value]) for value in (float(len(told)), told.mean(), ((told - told.mean()) ** 2).sum())))
+    earned = np.log1p(bet * told).sum() - len(told) * np.log1p(bet * candidate)
+    assert bounded.log_bet_wealth(sample, np.array([bet]), np.array([candidate]))[0] <= earned + 1e-9 * (1.0 + abs(earned))
+
+
+@pytest.mark.parametrize(("heads", "size"), [(1, 1.0), (7, 0.4), (20, 0.02), (20, 1.0)])
+def test_a_coin_of_zeros_earns_just_that(heads: int, size: float) -> None:
+    """So no larger wealth could be counted on from the three sums."""
+    share = heads / 20
+    sample = Samples(np.array([20.0]), np.array([share * size]), np.array([20.0 * share * (1 - share) * size**2]))
+    counted, bets = bounded.log_bet_wealth(sample, bounded.ODDS[:, None], np.array([0.1]))[:, 0], bounded.ODDS
+    np.testing.assert_allclose(counted, heads * np.log1p(bets * size) - 20.0 * np.log1p(bets * 0.1), rtol=1e-9, atol=1e-9)
+
+
+def test_odds_left_out_only_lower_the_wealth() -> None:
+    """The few odds around the best ones nearly make up the whole, and never more than it."""
     samples = Samples(np.array([100.0, 1e4]), np.array([0.4, 0.4]), np.array([4.0, 400.0]))
     candidates = np.array([0.3, 0.39])
-    chosen = np.exp(bounded.log_wealth(samples, bounded.bets_for(samples, candidates), candidates))
+    chosen = np.exp(bounded.log_wealth(samples, bounded.odds_for(samples, candidates), candidates))
     whole = wealth(samples, candidates)
     assert (chosen <= whole).all()
     assert (chosen >= 0.5 * whole).all()

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from service.domain import RewardSpec
 from service.inference import bounded as bounded_rewards
 from service.inference import real
+from service.inference.bounded_pairs import BETS, log_evidence_ceiling
 from service.inference.levels import pair_levels
-from service.inference.pairs import evidence_ceiling, independent_product_goal
+from service.inference.pairs import independent_product_goal, real_ceiling
 from service.inference.samples import Samples
 from service.inference.separation import all_shown, rival_evidence
 from tests.inference.arms import BINARY, REAL, Arms, arms_of, bounded, rewards_between, unhurried
@@ -169,15 +170,16 @@ def test_the_goal_for_a_product_of_independent_evidence_solves_its_equation() ->
 def test_the_cheap_first_look_never_rules_out_a_pair_that_could_be_shown(
     counts: tuple[int, int], means: tuple[float, float], spreads: tuple[float, float]
 ) -> None:
-    """The least evidence on a grid of common means does not exceed the ceiling, for real and for bounded rewards."""
+    """The evidence on a grid of common means does not exceed the ceiling, for real and for bounded rewards."""
     low, high = (
         Samples(np.array([float(count)]), np.array([mean]), np.array([count * spread * mean * (1 - mean)]))
         for mean, count, spread in sorted(zip(means, counts, spreads, strict=True))
     )
     grid = np.linspace(low.means[0], high.means[0], 4001)
-    ceiling = evidence_ceiling(high, low)[0] * 1.001 + 1e-6
-    assert np.min(real.log_evidence(high, grid) + real.log_evidence(low, grid)) <= ceiling
-    bets = bounded_rewards.BETS[:, None]
-    above = bounded_rewards.log_wealth(high, bets, grid)
-    below = bounded_rewards.log_wealth(bounded_rewards.mirrored(low), bets, 1.0 - grid)
-    assert np.min(above + below) <= ceiling
+    least = np.min(real.log_evidence(high, grid) + real.log_evidence(low, grid))
+    assert least <= real_ceiling(high, low)[0] * 1.001 + 1e-6
+    above = bounded_rewards.log_bet_wealth(high, BETS[:, None], grid)
+    below = bounded_rewards.log_bet_wealth(bounded_rewards.mirrored(low), BETS[:, None], 1.0 - grid)
+    best = above.max(axis=0) + below.max(axis=0)
+    ceilings = log_evidence_ceiling(high.pick(np.zeros(len(grid), int)), low.pick(np.zeros(len(grid), int)), grid)
+    assert (best <= ceilings + 1e-6 * (1.0 + ceilings)).all()
