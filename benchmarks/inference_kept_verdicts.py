@@ -55,11 +55,8 @@ def cases() -> list[Case]:
     return [
         Case(bernoulli("binary, five arms .3", 0.3 * ones)),
         Case(bernoulli("binary, four arms .3 and one .4", 0.3 + 0.1 * one_better)),
-        Case(bernoulli("binary, .30, .31 and .32, worthwhile .05", np.array([0.30, 0.31, 0.32])), 0.05),
         Case(bernoulli("binary, .30 and .35, worthwhile .05", np.array([0.30, 0.35])), 0.05),
-        Case(beta("bounded, five arms Beta(2, 4)", 2.0 * ones, 4.0 * ones)),
         Case(beta("bounded, four arms Beta(2, 4) and one Beta(2.4, 3.6)", 2.0 + 0.4 * one_better, 4.0 - 0.4 * one_better)),
-        Case(gaussian("Gaussian, five equal arms", 0.0 * ones, ones)),
         Case(gaussian("Gaussian, one better by .3 deviations", 0.3 * one_better, ones)),
     ]
 

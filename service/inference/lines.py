@@ -13,7 +13,7 @@ from service.inference.samples import Floats
 def least_of_convex(points: Floats, values: Floats) -> Floats:
     """A convex function between the outermost of four points or more: it lies above its chords where these are extended.
 
-    No two points are equal, or all are, because there is nothing between the outermost ones.
+    Where some points are equal, and not all, there are not chords enough: then nothing is known, and it is minus infinity.
     """
     steps = np.diff(points)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -27,8 +27,9 @@ def least_of_convex(points: Floats, values: Floats) -> Floats:
         inner.min(axis=1),
         values[:, -2] + np.minimum(chords[:, -2], 0.0) * steps[:, -1],
     ]
-    least: Floats = np.minimum.reduce(bounds)
-    return least
+    least = np.minimum.reduce(bounds)
+    known = (steps > 0.0).all(axis=1) | (points[:, 0] == points[:, -1])
+    return np.where(known, least, -np.inf)
 
 
 def least_of_limited_bend(points: Floats, falling: Floats, rising: Floats, bends: Floats) -> Floats:

@@ -30,6 +30,8 @@ _INNER, _OUTER = OFFSETS[3:5]
 # The outermost points keep off the ends, by a part of the offsets' unit: two points that are one have no chord.
 _ASIDE = OFFSETS[-1] + 0.1
 _ROOM = 0.45 / _ASIDE
+# Points that are closer together, as parts of the line, have chords of nothing but rounding.
+_CLOSEST = 1e-6
 # Log evidence may be given away up to this much; no closer look is needed where there is more than enough of it.
 _SLACK, _CLEAR = 0.03, 1.1
 _CLOSER_LOOKS = 8
@@ -106,7 +108,7 @@ class _Sights:
         """A bound, and the least of the values at some points, by which the next look is better directed."""
         first, last = self.surface.ends(rows, lines)
         guess, error = _about_least(self.surface, rows, lines)
-        scale = np.minimum(error * self.scales[rows], _ROOM * (last - first))
+        scale = np.clip(error * self.scales[rows], _CLOSEST * (last - first), _ROOM * (last - first))
         centre = np.clip(guess + self.shifts[rows] * error, first + _ASIDE * scale, last - _ASIDE * scale)
         points = np.column_stack([first, centre[:, None] + scale[:, None] * OFFSETS, last])
         least, values = self.surface.least(rows, lines, points)

@@ -131,7 +131,8 @@ class Bounded:
         self.high, self.low = high, low
         self.mirror = bounded.mirrored(low)
         price = goals + _PRICE
-        self.errors = _errors(high), _errors(low)
+        # Rewards that are all alike may still differ by what a single other one would change.
+        self.errors = np.sqrt(high.squares + 0.5) / high.counts, np.sqrt(low.squares + 0.5) / low.counts
         above, below = (
             np.sqrt(2.0 * price * each.squares) / each.counts + price * each.means / each.counts for each in (high, self.mirror)
         )

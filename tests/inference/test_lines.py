@@ -40,6 +40,14 @@ def test_the_bound_of_a_convex_function_is_close_where_the_points_are() -> None:
     assert -0.05 < least[0] <= 0.0
 
 
+def test_points_that_coincide_are_not_taken_for_chords() -> None:
+    """A slope of zero between them would be a promise that nobody made."""
+    points = np.array([[0.0, 0.0, 0.3, 0.6, 1.0], [0.0, 0.2, 0.3, 0.6, 1.0]])
+    least = least_of_convex(points, convex([0.0], 10.0, points))
+    assert least[0] == -np.inf
+    assert -1.0 < least[1] <= 0.0
+
+
 def test_where_there_is_one_point_its_value_is_the_least() -> None:
     """A line of which one pair of means is possible."""
     assert least_of_convex(np.full((1, 8), 0.3), np.full((1, 8), 2.5)).tolist() == [2.5]

@@ -74,23 +74,24 @@ def test_the_farthest_ratio_agrees_with_looking_everywhere(
 @given(
     counts=st.tuples(st.integers(1, 2_000), st.integers(1, 2_000)),
     shares=st.tuples(st.sampled_from([0.0, 0.001, 0.1, 0.5, 0.97, 1.0]), st.sampled_from([0.0, 0.002, 0.1, 0.5, 0.9, 1.0])),
+    kind=st.sampled_from(["binary", "bounded"]),
     ratio=st.booleans(),
 )
 def test_whatever_the_successes_nothing_possible_is_ruled_out(
-    counts: tuple[int, int], shares: tuple[float, float], *, ratio: bool
+    counts: tuple[int, int], shares: tuple[float, float], kind: RewardKind, *, ratio: bool
 ) -> None:
     """Arms without any success, or with nothing else, included: everywhere on the line there is enough evidence."""
-    high, low = arms("binary", counts, shares)
+    high, low = arms("binary", counts, shares)  # zeros and ones are bounded, too
     if ratio and high.means[0] == 0.0:
         return
-    found = distance("binary", high, low, RATIO if ratio else DIFFERENCE)
+    found = distance(kind, high, low, RATIO if ratio else DIFFERENCE)
     at = (low.means[0] / high.means[0] if ratio else low.means[0] - high.means[0]) + found
     if not np.isfinite(at) or (not ratio and at >= 1.0):
         return  # nothing can be said
     grid = np.linspace(0.0, 1.0, 2001)
     means = grid / max(at, 1.0) if ratio else max(0.0, -at) + grid * (min(1.0, 1.0 - at) - max(0.0, -at))
     lows = np.clip(at * means if ratio else means + at, 0.0, 1.0)
-    assert log_evidence("binary", high, low, means, lows).min() >= GOAL - 1e-7
+    assert log_evidence(kind, high, low, means, lows).min() >= GOAL - 1e-7
 
 
 @pytest.mark.parametrize("kind", ["binary", "bounded", "real"])
