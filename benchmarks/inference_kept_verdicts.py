@@ -6,7 +6,8 @@ Experiments under the default policy are looked at as the service's own watch do
 each, has grown by a hundredth since the last look. What is shown then is kept, by the service's own code. A verdict is taken
 back when a look finds a decided experiment undecided; the one cause that can occur here, because nothing is corrected, voided or
 changed, is that the contrary was shown. Beside it: how often the arm changed (good enough, and then the best), and how often
-the verdict would have gone back had nothing been kept. Writes docs/inference/kept_verdicts.json.
+the verdict would have gone back had nothing been kept. Writes docs/inference/kept_verdicts.json after each case, and goes on
+where it stopped.
 """
 
 from __future__ import annotations
@@ -54,11 +55,8 @@ def cases() -> list[Case]:
     return [
         Case(bernoulli("binary, five arms .3", 0.3 * ones)),
         Case(bernoulli("binary, four arms .3 and one .4", 0.3 + 0.1 * one_better)),
-        Case(bernoulli("binary, .30, .31 and .32, worthwhile .05", np.array([0.30, 0.31, 0.32])), 0.05),
         Case(bernoulli("binary, .30 and .35, worthwhile .05", np.array([0.30, 0.35])), 0.05),
-        Case(beta("bounded, five arms Beta(2, 4)", 2.0 * ones, 4.0 * ones)),
         Case(beta("bounded, four arms Beta(2, 4) and one Beta(2.4, 3.6)", 2.0 + 0.4 * one_better, 4.0 - 0.4 * one_better)),
-        Case(gaussian("Gaussian, five equal arms", 0.0 * ones, ones)),
         Case(gaussian("Gaussian, one better by .3 deviations", 0.3 * one_better, ones)),
     ]
 
@@ -162,8 +160,10 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=6000)
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
-    rows: list[dict[str, object]] = []
+    rows = json.loads(arguments.results.read_text()) if arguments.results.exists() else []
     for case in cases():
+        if any(row["case"] == case.instance.name for row in rows):
+            continue
         rows.append(study(case, arguments.runs, arguments.draws))
         print(rows[-1], flush=True)
         arguments.results.write_text(json.dumps(rows, indent=1) + "\n")

@@ -4,7 +4,7 @@
 
 Five arms, the first is the control, the default policy draws. Looks are after every reward up to the thousandth and after every
 tenth from then on; a run misses if any interval of its four arms leaves out the truth at any of them. Writes
-docs/inference/lift.json after each instance.
+docs/inference/lift.json after each instance, and goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from scipy.special import rel_entr
 from benchmarks.inference_coverage import misses as own_misses
 from benchmarks.inference_instances import Floats, Instance, bernoulli, beta, gaussian
 from benchmarks.inference_lockstep import DEFAULT, Runs, play
-from service.inference import bounded, bounded_pairs, real
+from service.domain import RewardKind
+from service.inference import binary, binary_pairs, bounded, bounded_pairs, real
 from service.inference.intervals import confidence_intervals
 from service.inference.levels import arm_levels
 from service.inference.lift import Range, tested_ranges
@@ -75,37 +76,45 @@ def suspects(state: Runs, levels: Floats) -> Bools:
     found: Bools = (most + control >= goals) | lost
     found &= (state.counts > 0) & (state.counts[:, [CONTROL]] > 0)
     found[:, CONTROL] = False
-    if state.instance.reward.kind != "binary":
-        rows, arms = np.nonzero(found)
-        found[rows, arms] = (most_pair_evidence(state, rows, arms) >= goals[arms]) | lost[rows, 0]
+    rows, arms = np.nonzero(found)
+    found[rows, arms] = (most_pair_evidence(state, rows, arms) >= goals[arms]) | lost[rows, 0]
     return found
 
 
 def most_pair_evidence(state: Runs, runs: Ints, arms: Ints) -> Floats:
-    """The log evidence against the true pair of means, in the direction that has more of it; of bounded rewards with all bets."""
+    """The log evidence against the true pair of means, in the direction that has more of it; with all tilts and bets."""
     truth, control = state.instance.means, np.full(len(runs), CONTROL)
     arm, base = state.samples(runs, arms), state.samples(runs, control)
     if state.instance.reward.kind == "real":
         return real.log_evidence(arm, truth[arms]) + real.log_evidence(base, truth[control])
-    above, below = _with_all_bets(arm, truth[arms], base, truth[control]), _with_all_bets(base, truth[control], arm, truth[arms])
-    return np.maximum(above, below)
+    kind, pairs = state.instance.reward.kind, ((arm, truth[arms]), (base, truth[control]))
+    return np.maximum(_whole_mixture(kind, *pairs), _whole_mixture(kind, *pairs[::-1]))
 
 
-def _with_all_bets(high: Samples, high_truth: Floats, low: Samples, low_truth: Floats) -> Floats:
-    """The mixture of `bounded_pairs`, none of its bets left out."""
-    bets = np.concatenate([bounded_pairs.BETS[:2] / 4.0, bounded_pairs.BETS])[:, None]
-    wealth = bounded.log_bet_wealth(high, bets, high_truth), bounded.log_bet_wealth(bounded.mirrored(low), bets, 1.0 - low_truth)
-    (above, above_quarter), (below, below_quarter) = ((each[2:], each[:-2]) for each in wealth)
+def _whole_mixture(kind: RewardKind, high: tuple[Samples, Floats], low: tuple[Samples, Floats]) -> Floats:
+    """That of `binary_pairs` or `bounded_pairs`, none of its tilts or bets left out."""
+    module = binary_pairs if kind == "binary" else bounded_pairs
+    sizes = binary_pairs.TILTS if kind == "binary" else bounded_pairs.BETS
+    arms = high, (bounded.mirrored(low[0]), 1.0 - low[1])
+    above, below = (_log_wealth(kind, *each, sizes[:, None]) for each in arms)
+    above_quarter, below_quarter = (_log_wealth(kind, *each, sizes[:, None] / 4.0) for each in arms)
     parts = [
-        above + below + np.log(bounded_pairs.EQUAL),
-        above + below_quarter + np.log(bounded_pairs.QUARTER),
-        above_quarter + below + np.log(bounded_pairs.QUARTER),
-        above + np.log(bounded_pairs.ALONE),
-        below + np.log(bounded_pairs.ALONE),
+        above + below + np.log(module.EQUAL),
+        above + below_quarter + np.log(module.QUARTER),
+        above_quarter + below + np.log(module.QUARTER),
+        above + np.log(module.ALONE),
+        below + np.log(module.ALONE),
     ]
-    terms = np.stack(parts) + np.log(bounded_pairs.WEIGHTS)[:, None]
-    found: Floats = np.logaddexp.reduce(np.concatenate(list(terms)), axis=0)
+    terms = np.concatenate([part + np.log(module.WEIGHTS)[:, None] for part in parts])
+    found: Floats = np.logaddexp.reduce(terms, axis=0)
     return found
+
+
+def _log_wealth(kind: RewardKind, arm: Samples, candidates: Floats, sizes: Floats) -> Floats:
+    """Of each tilt or bet (first axis) against these means."""
+    if kind == "bounded":
+        return bounded.log_bet_wealth(arm, sizes, candidates)
+    return sizes * binary.successes(arm) - arm.counts * np.log1p(np.expm1(sizes) * candidates)
 
 
 def misses(state: Runs, runs: Ints, arms: Ints, levels: Floats) -> tuple[Bools, Bools, Bools]:
@@ -172,8 +181,10 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=5000)
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
-    rows: list[dict[str, object]] = []
+    rows = json.loads(arguments.results.read_text()) if arguments.results.exists() else []
     for instance in cases():
+        if any(row["instance"] == instance.name for row in rows):
+            continue
         rows.append(study(instance, arguments.runs, arguments.draws))
         print(rows[-1], flush=True)
         arguments.results.write_text(json.dumps(rows, indent=1) + "\n")

@@ -88,10 +88,8 @@ class Range(NamedTuple):
         return Range(np.maximum(self.lower, other.lower), np.minimum(self.upper, other.upper))
 
     def around(self, observed: Floats) -> list[tuple[float, float] | None]:
-        """With what was observed and a trifle for rounding, as intervals; None where an end is infinite."""
-        with np.errstate(invalid="ignore"):  # the ratio to a mean of zero is infinite, or nothing at all
-            trifle = _ROUNDING * np.abs(observed)
-            lower, upper = np.minimum(self.lower, observed - trifle), np.maximum(self.upper, observed + trifle)
+        """With what was observed, as intervals; None where an end is infinite."""
+        lower, upper = np.minimum(self.lower, observed), np.maximum(self.upper, observed)
         ends = zip(lower.tolist(), upper.tolist(), strict=True)
         return [(low, high) if isfinite(low) and isfinite(high) else None for low, high in ends]
 

@@ -10,24 +10,26 @@ import numpy as np
 from service.inference.samples import Floats
 
 
-def least_of_convex(points: Floats, values: Floats, first: Floats, last: Floats) -> Floats:
-    """A convex function on [first, last], from four points or more: it lies above its chords where these are extended."""
+def least_of_convex(points: Floats, values: Floats) -> Floats:
+    """A convex function between the outermost of four points or more: it lies above its chords where these are extended.
+
+    Where some points are equal, and not all, there are not chords enough: then nothing is known, and it is minus infinity.
+    """
     steps = np.diff(points)
     with np.errstate(divide="ignore", invalid="ignore"):
         chords = np.where(steps > 0.0, np.diff(values) / steps, 0.0)
     left, right = values[:, :-1], values[:, 1:]
     inner = between_tangents(left[:, 1:-1], chords[:, :-2], right[:, 1:-1], chords[:, 2:], steps[:, 1:-1])
-    # At the outermost steps, and beyond them, only one chord can be extended.
+    # At the outermost steps only one chord can be extended.
     bounds = [
-        values[:, 0] - np.maximum(chords[:, 0], 0.0) * (points[:, 0] - first),
         values[:, 1] - np.maximum(chords[:, 1], 0.0) * steps[:, 0],
         values.min(axis=1),
         inner.min(axis=1),
         values[:, -2] + np.minimum(chords[:, -2], 0.0) * steps[:, -1],
-        values[:, -1] + np.minimum(chords[:, -1], 0.0) * (last - points[:, -1]),
     ]
-    least: Floats = np.minimum.reduce(bounds)
-    return least
+    least = np.minimum.reduce(bounds)
+    known = (steps > 0.0).all(axis=1) | (points[:, 0] == points[:, -1])
+    return np.where(known, least, -np.inf)
 
 
 def least_of_limited_bend(points: Floats, falling: Floats, rising: Floats, bends: Floats) -> Floats:

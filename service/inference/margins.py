@@ -27,8 +27,11 @@ _FARTHEST = 1e6
 # The four points around the centre, and how far they are from it.
 _AROUND = slice(2, 6)
 _INNER, _OUTER = OFFSETS[3:5]
-# The outermost points keep inside the ends.
-_ROOM = 0.45 / OFFSETS[-1]
+# The outermost points keep off the ends, by a part of the offsets' unit: two points that are one have no chord.
+_ASIDE = OFFSETS[-1] + 0.1
+_ROOM = 0.45 / _ASIDE
+# Points that are closer together, as parts of the line, have chords of nothing but rounding.
+_CLOSEST = 1e-6
 # Log evidence may be given away up to this much; no closer look is needed where there is more than enough of it.
 _SLACK, _CLEAR = 0.03, 1.1
 _CLOSER_LOOKS = 8
@@ -105,8 +108,8 @@ class _Sights:
         """A bound, and the least of the values at some points, by which the next look is better directed."""
         first, last = self.surface.ends(rows, lines)
         guess, error = _about_least(self.surface, rows, lines)
-        scale = np.minimum(error * self.scales[rows], _ROOM * (last - first))
-        centre = np.clip(guess + self.shifts[rows] * error, first + OFFSETS[-1] * scale, last - OFFSETS[-1] * scale)
+        scale = np.clip(error * self.scales[rows], _CLOSEST * (last - first), _ROOM * (last - first))
+        centre = np.clip(guess + self.shifts[rows] * error, first + _ASIDE * scale, last - _ASIDE * scale)
         points = np.column_stack([first, centre[:, None] + scale[:, None] * OFFSETS, last])
         least, values = self.surface.least(rows, lines, points)
         lowest = values.argmin(axis=1)

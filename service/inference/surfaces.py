@@ -110,10 +110,9 @@ class Binary:
         self.tilts, self.growth, weights = binary_pairs.window(every)
         self.log_weights = np.log(weights) + _LOG_PARTS
 
-    def ends(self, rows: Ints, lines: Lines) -> tuple[Floats, Floats]:
-        """The two sample means, if they are possible."""
-        first, last = _possible(lines)
-        return np.clip(lines.high(self.low.means[rows]), first, last), np.clip(self.high.means[rows], first, last)
+    def ends(self, rows: Ints, lines: Lines) -> tuple[Floats, Floats]:  # noqa: ARG002 - real rewards need them
+        """All that is possible: with unequal counts, or where all rewards are alike, log E may be least beyond a sample mean."""
+        return _possible(lines)
 
     def least(self, rows: Ints, lines: Lines, points: Floats) -> tuple[Floats, Floats]:
         """By convexity."""
@@ -122,7 +121,7 @@ class Binary:
         above = tilts * high_wins - high_counts * np.log1p(growth * points)
         below = tilts * low_wins - low_counts * np.log1p(growth * (1.0 - lines.low(points)))
         values = _log_sum(_joined(above, below, self.log_weights[:, :, rows, None]))
-        return least_of_convex(points, values, *_possible(lines)), values
+        return least_of_convex(points, values), values
 
 
 class Bounded:
@@ -132,7 +131,8 @@ class Bounded:
         self.high, self.low = high, low
         self.mirror = bounded.mirrored(low)
         price = goals + _PRICE
-        self.errors = _errors(high), _errors(low)
+        # Rewards that are all alike may still differ by what a single other one would change.
+        self.errors = np.sqrt(high.squares + 0.5) / high.counts, np.sqrt(low.squares + 0.5) / low.counts
         above, below = (
             np.sqrt(2.0 * price * each.squares) / each.counts + price * each.means / each.counts for each in (high, self.mirror)
         )
@@ -149,10 +149,9 @@ class Bounded:
         self.bets, log_weights = bounded_pairs.window(self.high, self.mirror, gaps)
         self.log_weights = log_weights + _LOG_PARTS
 
-    def ends(self, rows: Ints, lines: Lines) -> tuple[Floats, Floats]:
-        """The two sample means, if they are possible."""
-        first, last = _possible(lines)
-        return np.clip(lines.high(self.low.means[rows]), first, last), np.clip(self.high.means[rows], first, last)
+    def ends(self, rows: Ints, lines: Lines) -> tuple[Floats, Floats]:  # noqa: ARG002 - real rewards need them
+        """All that is possible, as for binary rewards."""
+        return _possible(lines)
 
     def least(self, rows: Ints, lines: Lines, points: Floats) -> tuple[Floats, Floats]:
         """By convexity."""
@@ -160,7 +159,7 @@ class Bounded:
         above = bounded.log_bet_wealth(self.high.pick(picked), bets, points)
         below = bounded.log_bet_wealth(self.mirror.pick(picked), bets, 1.0 - lines.low(points))
         values = _log_sum(_joined(above, below, self.log_weights[:, :, rows, None]))
-        return least_of_convex(points, values, *_possible(lines)), values
+        return least_of_convex(points, values), values
 
 
 class Real:

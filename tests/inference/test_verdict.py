@@ -123,6 +123,19 @@ def test_the_control_makes_arms_harmful_and_beaten() -> None:
     assert found.harmful == {2}
 
 
+@pytest.mark.parametrize("goal", ["maximize", "minimize"])
+def test_harm_is_what_is_worse_by_more_than_what_is_worthwhile(goal: str) -> None:
+    """In either direction: an arm that is certainly worse, by less than that, is not harmful."""
+    reward = RewardSpec(goal=goal)  # type: ignore[arg-type]  # one of its words
+    experiment = replace(_EXPERIMENT, control=0, reward=reward)
+    worse, far_worse = ((400, 1000), (100, 1000)) if goal == "maximize" else ((600, 1000), (900, 1000))
+    known = statistics((500, 1000), worse, far_worse)
+    assert judged(experiment, arms(3), known)[0].harmful == {1, 2}
+    found, findings = judged(replace(experiment, worthwhile=0.2), arms(3), known)
+    assert found.harmful == {2}
+    assert [(one.better, one.worse) for one in findings if one.kind == "harmful"] == [(0, 2)]
+
+
 def test_beating_the_control_decides_where_it_was_asked_for() -> None:
     """Two good arms that nobody can tell apart beat the control together."""
     known = statistics((300, 1000), (700, 1000), (699, 1000))
