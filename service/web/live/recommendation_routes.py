@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request, Response
+from pydantic import AfterValidator, Field
 
 from service.application.live import cached_reads
 from service.application.live.version_cache import Cached, Subject, cached_bytes
 from service.application.reads import audit_log
-from service.domain import Event
+from service.domain import AUDITED, Event
 from service.domain.limits import MOST_POINTS
 from service.web import etags
 from service.web.api import answer_schemas, audit_views, recommendation_schemas, views
@@ -20,6 +21,14 @@ from service.web.live import heavy_reads, rendered_recommendation
 from service.web.problems import documented
 from service.web.response_pieces import sent_in_pieces
 
+
+def _audited(kind: str) -> str:
+    if kind not in AUDITED:
+        raise ValueError(f"The audit log has no events of the kind {kind!r}.")
+    return kind
+
+
+AuditKind = Annotated[str, AfterValidator(_audited), Field(json_schema_extra={"enum": list(AUDITED)})]
 router = APIRouter(prefix="/v1/experiments/{key}", tags=["recommendation"], route_class=StrictRoute)
 
 
@@ -65,9 +74,15 @@ async def get_history(
 
 @router.get("/events", response_model=answer_schemas.EventPage, responses=documented(404, 422, 503))
 async def list_events(
-    context: ContextOf, key: ExperimentKey, before: PageToken, window: Window, page_size: PageSize = 20
+    context: ContextOf,
+    key: ExperimentKey,
+    *,
+    before: PageToken,
+    window: Window,
+    kind: Annotated[list[AuditKind], Query(max_length=len(AUDITED), description="Only these kinds; may be repeated.")] = [],  # noqa: B006 - never changed
+    page_size: PageSize = 20,
 ) -> Response:
     """The audit log, newest first: what people did, and what expiry did."""
-    page = await audit_log.audit_log(context, key, before=before, limit=page_size + 1, window=window)
+    page = await audit_log.audit_log(context, key, before=before, limit=page_size + 1, window=window, kinds=kind)
     listing: Listing[Event] = Listing("events", lambda event: audit_views.event_view(event, page), lambda event: event.sequence)
     return sent_in_pieces(listing.page(page.events, page_size))
