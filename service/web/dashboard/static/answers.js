@@ -67,7 +67,7 @@ function whoConcluded(conclusion, name) {
   if (!conclusion) return `Everyone gets ${name}.`;
   const by = conclusion.details.by;
   if (by === "conclude_when") return `By its own rule. Everyone gets ${name}.`;
-  return `${by && by !== "request" ? `By ${by}.` : "By hand."} Everyone gets ${name}.`;
+  return `${by && by !== "request" ? `By ${by}.` : "By request."} Everyone gets ${name}.`;
 }
 
 /** Against the control where there is one, else against the runner-up. */

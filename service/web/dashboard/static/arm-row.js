@@ -42,7 +42,7 @@ export function armRow(key, state, changed) {
     say(pending, format.count(arm.pending));
     say(observations, format.count(arm.observations));
     say(mean, write.amount(arm.mean));
-    say(bounds, arm.interval ? write.range(arm.interval) : "");
+    say(bounds, arm.interval && arm.mean !== null ? write.range(arm.interval) : "");
     say(share, format.percent(arm.share));
     say(target, format.percent(arm.target_share));
     bar.style.setProperty("--part", arm.share);
@@ -84,7 +84,7 @@ export function armRow(key, state, changed) {
     proof.hidden = part === null;
     proof.firstChild.style.setProperty("--part", part ?? 0);
     proof.classList.toggle("shown", shown);
-    say(evidence, part === null ? (arm.arm === now.arm ? "leads" : "–") : shown ? "shown worse" : progressText(part));
+    say(evidence, part === null ? (arm.arm === now.arm ? "leads" : "–") : shown ? "shown" : progressText(part));
     evidence.classList.toggle("muted", part === null);
   }
 

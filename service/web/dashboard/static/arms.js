@@ -113,9 +113,8 @@ export function armsTable(state, changed) {
     add.hidden = now.status === "archived";
     const found = ordered(now.arms.filter((arm) => !wanted || arm.arm.includes(wanted) || arm.name.toLowerCase().includes(wanted)), facts);
     const folds = folded && !wanted && found.length > FOLD + 2;
-    const size = folds ? FOLD : PAGE;
     page = folds ? 1 : Math.min(page, Math.max(1, Math.ceil(found.length / PAGE)));
-    const order = found.slice((page - 1) * size, page * size).map((arm) => {
+    const order = (folds ? firstOf(found, facts.stand.control) : found.slice((page - 1) * PAGE, page * PAGE)).map((arm) => {
       if (!rows.has(arm.arm)) rows.set(arm.arm, armRow(arm.arm, state, changed));
       const row = rows.get(arm.arm);
       row.show(arm, facts);
@@ -151,6 +150,12 @@ export function armsTable(state, changed) {
     replace(list, COLUMNS.map((column) => h("div", {}, h("dt", {}, column.label), h("dd", {}, words(column)))));
   }
   return { element, show };
+}
+
+/** The first ones, and the control with them: the others are measured against it. */
+function firstOf(found, control) {
+  const first = found.slice(0, FOLD);
+  return !control || first.includes(control) ? first : [...first.slice(0, -1), control];
 }
 
 /** What all rows have in common: how to write numbers, the scale of the intervals, and what a lift is measured from. */

@@ -15,7 +15,7 @@ export const isByPeople = ({ kind, details }) => BY_PEOPLE.includes(kind) && !(k
 export function doer({ kind, details }) {
   if (FINDINGS.includes(kind) || kind === "expiry_run") return "by the service";
   if (details.by === RULE) return "by its own rule";
-  return details.by && details.by !== "request" ? `by ${details.by}` : "by hand";
+  return details.by && details.by !== "request" ? `by ${details.by}` : "by request";
 }
 
 /** What an event did. `named` gives an arm's name by its key. */

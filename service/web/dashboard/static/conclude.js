@@ -118,7 +118,7 @@ function lossOf(arm, { stand, write, forecast }) {
   if (!forecast) return "";
   const lost = forecast.shortfall_now;
   if (lost <= 0) return "Nothing that could be measured.";
-  return `${small(lost, write)} a visitor are lost on average by not waiting for a better arm.`;
+  return `${small(lost, write)} a visitor, averaged over what may yet turn out.`;
 }
 
 /** A loss with as many digits as it needs to be more than nothing. */

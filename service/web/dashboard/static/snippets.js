@@ -7,19 +7,25 @@ const REWARDS = { binary: () => "1", bounded: (reward) => String(reward.max), re
 
 /** The snippets of an experiment at an address, by language. */
 export function snippetsOf(experiment, origin) {
+  const json = "-H 'Content-Type: application/json'";
   const base = `${origin}/v1/experiments/${experiment.key}`;
   const reward = REWARDS[experiment.reward.kind](experiment.reward);
   const tell = experiment.sticky ? "by the unit, which keeps its arm" : "by the id of the assignment";
   return {
-    curl: experiment.sticky
+    curl: (experiment.sticky
       ? [
-          `curl -s -X POST ${base}/assignments -H 'Content-Type: application/json' -d '{"unit": "user-42"}'`,
-          `curl -s -X POST ${base}/units/user-42/reward -H 'Content-Type: application/json' -d '{"reward": ${reward}}'`,
-        ].join("\n")
+          `curl -s -X POST ${base}/assignments \\`,
+          `  ${json} -d '{"unit": "user-42"}'`,
+          `curl -s -X POST ${base}/units/user-42/reward \\`,
+        ]
       : [
-          `id=$(curl -s -X POST ${base}/assignments -H 'Content-Type: application/json' -d '{}' | grep -o 'asg_[0-9a-f]*' | head -1)`,
-          `curl -s -X POST ${base}/assignments/$id/reward -H 'Content-Type: application/json' -d '{"reward": ${reward}}'`,
-        ].join("\n"),
+          `id=$(curl -s -X POST ${base}/assignments \\`,
+          `  ${json} -d '{}' | grep -o 'asg_[0-9a-f]*' | head -1)`,
+          `curl -s -X POST ${base}/assignments/$id/reward \\`,
+        ]
+    )
+      .concat(`  ${json} -d '{"reward": ${reward}}'`)
+      .join("\n"),
     Python: [
       "import httpx",
       "",
