@@ -64,6 +64,7 @@ export function armsTable(state, changed) {
   const notes = armNotes();
   const pages = pager((by) => turn(() => (page += by)));
   const rows = new Map();
+  let meant = "";
   let page = 1;
   let folded = true;
   search.addEventListener("input", () => turn(() => (page = 1)));
@@ -143,11 +144,10 @@ export function armsTable(state, changed) {
     const counted = describedColumns({ experiment, recommendation });
     const words = (column) => column.counts ?? counted[column.key];
     COLUMNS.forEach((column) => say(tips.get(column.key), words(column)));
-    const list = meanings.querySelector("dl");
     const text = COLUMNS.map(words).join("");
-    if (list.dataset.text === text) return;
-    list.dataset.text = text;
-    replace(list, COLUMNS.map((column) => h("div", {}, h("dt", {}, column.label), h("dd", {}, words(column)))));
+    if (text === meant) return;
+    meant = text;
+    replace(meanings.querySelector("dl"), COLUMNS.map((column) => h("div", {}, h("dt", {}, column.label), h("dd", {}, words(column)))));
   }
   return { element, show };
 }

@@ -17,7 +17,7 @@ export function figures() {
       "details",
       {},
       h("summary", {}, "Details"),
-      h("dl", { class: "figures" }, figure("Estimated chance of error", error), figure("Lead over the runner-up", lead)),
+      h("dl", { class: "estimates" }, figure("Estimated chance of error", error), figure("Lead over the runner-up", lead)),
       h("p", {}, "The estimated chance of error is a guess of how likely another arm is better than the leader. It promises nothing; the verdict does."),
       assumptions,
     ),
