@@ -42,7 +42,7 @@ export function armsTable(state, changed) {
   const heads = new Map();
   let sorting = null; // by mean and so on, best first
   const head = ({ key, label }) => {
-    const tip = h("span", { class: "tip", role: "tooltip", id: `tip-${key}` });
+    const tip = h("span", { class: "tip", "aria-hidden": "true", id: `tip-${key}` }); // read out as the description of the button
     const button = h("button", { type: "button", class: "sort", "aria-describedby": `tip-${key}`, onClick: () => sort(key) }, label);
     const element = h("th", { role: "columnheader", scope: "col", "data-column": key }, button, tip);
     tips.set(key, tip);

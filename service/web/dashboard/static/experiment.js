@@ -23,11 +23,13 @@ const state = () => ({ ...now, forecast: outlook.newest() });
 const outlook = forecasts(key, () => view && showAnswers());
 const askAgain = asker(() => path(key, "recommendation"));
 
-/** Settings, arms and the log change rarely: they are read again when the stream shows that they may have. */
+/** Settings, arms and the log change rarely: they are read again when the stream shows that they may have, else after a while. */
 let described = "";
 let describedAt = 0;
-const shapeOf = (recommendation) =>
-  JSON.stringify([recommendation.status, recommendation.concluded_arm, recommendation.confidence, recommendation.arms.map((arm) => [arm.arm, arm.name, arm.status])]);
+let again = null;
+const shapeOf = ({ status, concluded_arm: served, confidence, verdict, arms }) =>
+  JSON.stringify([status, served, confidence, verdict.state, verdict.since, arms.map((arm) => [arm.arm, arm.name, arm.status, arm.harmful])]);
+const countsOf = ({ draws, observations, pending }) => `${draws} ${observations} ${pending}`;
 
 async function describe() {
   const [experiment] = await Promise.all([get(path(key)), view?.log.load()]);
@@ -39,9 +41,10 @@ async function describe() {
 async function take(recommendation) {
   if (now.recommendation && recommendation.version < now.recommendation.version) return;
   const changed = recommendation.version !== now.recommendation?.version;
+  const quiet = changed && now.recommendation && countsOf(recommendation) === countsOf(now.recommendation); // not by traffic, then
   now.recommendation = recommendation;
   const shape = shapeOf(recommendation);
-  if (shape !== described || (changed && Date.now() - describedAt > REFRESH_MS)) {
+  if (shape !== described || quiet || (changed && Date.now() - describedAt > REFRESH_MS)) {
     described = shape;
     try {
       await describe();
@@ -49,8 +52,14 @@ async function take(recommendation) {
       described = "";
       if (!now.experiment) return;
     }
-  }
+  } else if (changed) again ??= setTimeout(refresh, REFRESH_MS);
   show();
+}
+
+/** What came with the last traffic, too, when no more comes. */
+function refresh() {
+  again = null;
+  if (!document.hidden && Date.now() - describedAt >= REFRESH_MS) describe().catch(() => (described = ""));
 }
 
 /** After a change of our own: look at once instead of waiting for the stream. */

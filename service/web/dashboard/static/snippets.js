@@ -16,7 +16,7 @@ export function snippetsOf(experiment, origin) {
       ? [
           `curl -s -X POST ${base}/assignments \\`,
           `  ${json} -d '{"unit": "user-42"}'`,
-          `curl -s -X POST ${base}/units/user-42/reward \\`,
+          `curl -s -X POST ${base}/rewards \\`,
         ]
       : [
           `id=$(curl -s -X POST ${base}/assignments \\`,
@@ -24,7 +24,7 @@ export function snippetsOf(experiment, origin) {
           `curl -s -X POST ${base}/assignments/$id/reward \\`,
         ]
     )
-      .concat(`  ${json} -d '{"reward": ${reward}}'`)
+      .concat(`  ${json} -d '${experiment.sticky ? `{"rewards": [{"unit": "user-42", "reward": ${reward}}]}` : `{"reward": ${reward}}`}'`)
       .join("\n"),
     Python: [
       "import httpx",
@@ -35,7 +35,7 @@ export function snippetsOf(experiment, origin) {
       "",
       `# Later, when it is known what happened: ${tell}.`,
       experiment.sticky
-        ? `experiment.post("/units/user-42/reward", json={"reward": ${reward}}).raise_for_status()`
+        ? `experiment.post("/rewards", json={"rewards": [{"unit": "user-42", "reward": ${reward}}]}).raise_for_status()`
         : `experiment.post(f"/assignments/{assignment['id']}/reward", json={"reward": ${reward}}).raise_for_status()`,
     ].join("\n"),
     TypeScript: [
@@ -47,7 +47,7 @@ export function snippetsOf(experiment, origin) {
       "console.log(assignment.arm, assignment.value);",
       "",
       `// Later, when it is known what happened: ${tell}.`,
-      experiment.sticky ? `await post("/units/user-42/reward", { reward: ${reward} });` : `await post(\`/assignments/\${assignment.id}/reward\`, { reward: ${reward} });`,
+      experiment.sticky ? `await post("/rewards", { rewards: [{ unit: "user-42", reward: ${reward} }] });` : `await post(\`/assignments/\${assignment.id}/reward\`, { reward: ${reward} });`,
     ].join("\n"),
   };
 }
