@@ -130,7 +130,7 @@ def test_overlapping_intervals_beside_a_verdict_are_explained(page: Page, http: 
     low, high = sorted(arm["interval"] for arm in now["arms"])
     assert (now["verdict"]["state"], low[1] > high[0]) == ("decided", True)
     page.goto(f"/experiments/{key}")
-    expect(page.locator(".notes")).to_contain_text("The interval of control and variant overlap")
+    expect(page.locator(".notes")).to_contain_text("The intervals of control and variant overlap")
     expect(page.locator(".notes")).to_contain_text("one test of the pair is sharper")
 
 

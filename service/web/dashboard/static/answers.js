@@ -78,6 +78,7 @@ function whichArm({ recommendation, stand, write }) {
   if (!arm) return ["None yet", "No reward has arrived."];
   const name = stand.named(arm.arm);
   const { control } = stand;
+  const less = stand.sign < 0 ? " Less is better." : "";
   if (control && arm === control) {
     const next = stand.ranked.find((one) => one !== control && one.mean !== null);
     return [`${name}, as today`, next ? `The control has the best mean; ${stand.named(next.arm)} is ${write.size(stand.gain(next, arm))} behind.` : "It is the control."];
@@ -85,13 +86,13 @@ function whichArm({ recommendation, stand, write }) {
   if (control && arm.lift) {
     const words = liftWords(arm.lift, write);
     const range = words.interval ? `${words.interval}${words.ratio === null ? "" : `, or ${format.ratio(words.ratio)}`}` : "";
-    return [`${name}, ${words.size}`, `on ${stand.named(control.arm)}, the control${range ? `: ${range}` : ""}.`];
+    return [`${name}, ${words.size}`, `on ${stand.named(control.arm)}, the control${range ? `: ${range}` : ""}.${less}`];
   }
   const rival = stand.runnerUp && stand.runnerUp !== arm ? stand.runnerUp : stand.ranked.find((one) => one !== arm && one.mean !== null);
   const gain = rival ? stand.gain(arm, rival) : null;
   if (gain === null) return [name, "There is no other arm to compare it with yet."];
   const by = write.difference(arm.mean - rival.mean);
-  return [`${name}, ${by}`, `on ${stand.named(rival.arm)}, the next best. ${control ? "" : "No control is named."}`.trim()];
+  return [`${name}, ${by}`, `on ${stand.named(rival.arm)}, the next best.${less}${control ? "" : " No control is named."}`];
 }
 
 function servedArm(stand, served, write) {
@@ -112,9 +113,9 @@ function whenKnown({ recommendation, forecast }) {
   const { verdict, status } = recommendation;
   if (verdict.state === "concluded") return ["It is over", "No more is learned but by late rewards."];
   if (verdict.state === "decided") return verdict.since ? ["It is known", `Since ${format.moment(verdict.since)}.`] : ["It is known", "Just now."];
-  if (status === "draft") return ["Not started", ""];
+  if (status === "draft") return ["Not started", "It begins with the first reward."];
   const reason = whyNot(recommendation);
-  if (reason) return ["Too early to say", reason];
+  if (reason) return [verdict.state === "collecting" ? "Too early to say" : "No forecast", reason];
   if (!forecast) return ["…", "The forecast is being made."];
   return forecastWords(forecast, status);
 }

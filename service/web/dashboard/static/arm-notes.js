@@ -19,13 +19,13 @@ export function armNotes() {
   return element;
 }
 
-/** It is shown that one arm is better, and their intervals overlap: both are right. */
-function overlapping({ now, stand }) {
-  const best = stand.arm(now.verdict.arm) ?? stand.leader;
-  const rivals = stand.shownWorse.filter((arm) => arm !== best && arm.evidence === 1 && overlap(arm, best)).map((arm) => stand.named(arm.arm));
-  if (!best || !rivals.length) return "";
-  const whose = `The interval${rivals.length === 1 ? "" : "s"} of ${format.names(rivals)} and ${stand.named(best.arm)} overlap`;
-  return `${whose}, and ${stand.named(best.arm)} is shown to be better all the same: one test of the pair is sharper than a comparison of two intervals.`;
+/** It is shown that the leader is better, and the intervals overlap: both are right. Evidence is told against the leader. */
+function overlapping({ stand }) {
+  const { leader } = stand;
+  const rivals = stand.ranked.filter((arm) => arm !== leader && arm.evidence === 1 && overlap(arm, leader)).map((arm) => stand.named(arm.arm));
+  if (!leader || !rivals.length) return "";
+  const best = stand.named(leader.arm);
+  return `The intervals of ${format.names([...rivals, best], 4)} overlap, and ${best} is shown to be better all the same: one test of the pair is sharper than a comparison of two intervals.`;
 }
 
 /** Almost Tracking plans batches, so shares run behind and beside the targets. */

@@ -93,7 +93,7 @@ export function armRow(key, state, changed) {
     const concluded = now.concluded_arm !== null;
     const served = arm.arm === now.concluded_arm;
     const labels = [
-      arm === stand.control && ["control", "plain"],
+      arm === stand.control && ["control", "outlined"],
       served && ["served", leads ? "good" : "warn"],
       leads && (concluded ? !served && ["best mean", "good"] : ["leads", "good"]),
       arm.arm === now.runner_up && !concluded && ["runner-up", ""],

@@ -30,7 +30,7 @@ function describedColumns({ experiment, recommendation }) {
     ? `The arm's mean less that of the control, with the interval that holds at ${sure} however often you look; the ratio of the two.`
     : "The arm's mean less that of the leader. Name a control in the settings to compare with what is live today, with intervals.";
   return {
-    lift,
+    lift: experiment.reward.goal === "minimize" ? `${lift} Less is better here.` : lift,
     mean: `The mean of the arm's rewards, and the interval in which the true one lies at ${sure}, however often you look. All arms are drawn to one scale.`,
     evidence: "How much of the evidence is there that it takes to show that the leader is better than this arm. At 100% it is shown, and stays so.",
   };
