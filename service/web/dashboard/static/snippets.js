@@ -63,7 +63,7 @@ export function snippets(experiment) {
     "div",
     { class: "snippets" },
     h("div", { class: "filters" }, h("div", { class: "tabs", role: "group", "aria-label": "Language" }, tabs), h("span", { class: "actions" }, copied, copy)),
-    h("pre", { tabindex: "0", "aria-label": "Code to paste" }, text),
+    h("pre", { tabindex: "0", role: "group", "aria-label": "Code to paste" }, text),
     experiment.status === "draft" ? h("p", { class: "hint" }, "It is a draft: asks are refused until it is started.") : null,
   );
 
