@@ -61,7 +61,8 @@ def test_every_column_says_what_it_counts(page: Page, http: httpx.Client, key: s
     create(http, key, arms=ARMS, control="grey")
     page.goto(f"/experiments/{key}")
     headings = page.locator(".arms th button")
-    assert headings.count() == page.locator(".meanings dt").count()
+    expect(headings).to_have_count(8)
+    expect(page.locator(".meanings dt")).to_have_count(8)
     for heading in headings.all():
         tip = page.locator(f"#{heading.get_attribute('aria-describedby')}")
         assert len(tip.inner_text()) == 0, "hidden before it is asked for"
@@ -70,7 +71,8 @@ def test_every_column_says_what_it_counts(page: Page, http: httpx.Client, key: s
         assert len(tip.inner_text()) > 20
     page.get_by_text("What the columns count").click()
     expect(page.locator(".meanings")).to_contain_text("less that of the control")
-    assert not Axe().run(page).response["violations"]
+    found = Axe().run(page)
+    assert not found.response["violations"], found.generate_report()
 
 
 def test_numbers_of_a_column_keep_their_digits(page: Page, http: httpx.Client, key: str) -> None:

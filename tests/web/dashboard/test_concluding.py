@@ -45,7 +45,8 @@ def test_the_dialog_says_what_is_known_of_the_chosen_arm(page: Page, http: httpx
     expect(eyes).to_contain_text("Decided for Green, and not for this arm.")
     expect(eyes).to_contain_text("It is the control")
     expect(eyes).to_contain_text("a visitor, by which Green is ahead")
-    assert not Axe().run(page).response["violations"]
+    found = Axe().run(page)
+    assert not found.response["violations"], found.generate_report()
 
 
 def test_without_a_verdict_nothing_is_recommended_and_the_loss_is_told(page: Page, http: httpx.Client, key: str) -> None:
