@@ -134,7 +134,7 @@ def test_errors_are_told_in_the_units_typed_and_go_when_mended(page: Page, http:
 
     expect(error("/confidence")).to_contain_text("less than 100%")
     expect(error("/worthwhile")).to_contain_text("greater than 0 points")
-    expect(error("/expiry/after_seconds")).to_contain_text("3650 days")
+    expect(error("/expiry/after_seconds")).to_contain_text("3,650 days")
     dialog.get_by_label("Confidence").fill("90")
     expect(error("/confidence")).to_be_hidden()
     expect(error("/worthwhile")).to_be_visible()

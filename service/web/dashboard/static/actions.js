@@ -5,6 +5,7 @@ import { Problem, path, send } from "./api.js";
 import { conclude } from "./conclude.js";
 import { confirmed } from "./dialog.js";
 import { field, json, numeric } from "./fields.js";
+import { shown as shownIn } from "./form_errors.js";
 import { nameOf } from "./standing.js";
 
 const MOVES = {
@@ -103,7 +104,7 @@ function armFields(arm) {
   return [
     field("Name", "/name", name),
     field("Value (JSON)", "/value", value, "Handed to your code untouched."),
-    field("Floor (% of the traffic)", "/min_share", floor, "The arm gets at least this share. 0 means none."),
+    field("Floor (% of the traffic)", "/min_share", shownIn(floor, 100, "%"), "The arm gets at least this share. 0 means none."),
   ];
 }
 

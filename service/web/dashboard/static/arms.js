@@ -2,8 +2,8 @@
 
 import { h, replace, say } from "./dom.js";
 import { addArm } from "./actions.js";
-import { armRow } from "./arm-row.js";
-import { armNotes } from "./arm-notes.js";
+import { armRow } from "./arm_row.js";
+import { armNotes } from "./arm_notes.js";
 import { pager } from "./parts.js";
 import { compare, standing } from "./standing.js";
 import * as format from "./format.js";

@@ -2,7 +2,7 @@
 
 import { h, replace } from "./dom.js";
 import { get, path } from "./api.js";
-import { BY_PEOPLE, FINDINGS, doer, isByPeople, sentence } from "./audit-words.js";
+import { BY_PEOPLE, FINDINGS, doer, isByPeople, sentence } from "./audit_words.js";
 import * as format from "./format.js";
 
 const VIEWS = [

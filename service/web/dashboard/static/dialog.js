@@ -3,6 +3,7 @@
 import { h, replace } from "./dom.js";
 import { Problem } from "./api.js";
 import { placeErrors, clearErrors } from "./fields.js";
+import { forgetWhenMended, inTypedUnits } from "./form_errors.js";
 
 let number = 0;
 
@@ -25,6 +26,7 @@ export function confirmed(question) {
     error,
     h("p", { class: "actions" }, cancel, go),
   );
+  forgetWhenMended(form, error);
   document.body.append(dialog);
   const before = document.activeElement;
   return new Promise((resolve) => {
@@ -39,7 +41,7 @@ export function confirmed(question) {
         if (done) dialog.close();
       } catch (problem) {
         if (!(problem instanceof Problem)) throw problem;
-        const unplaced = placeErrors(form, problem);
+        const unplaced = placeErrors(form, inTypedUnits(form, problem));
         error.textContent = unplaced.join(" ");
         error.hidden = !unplaced.length;
       } finally {

@@ -17,14 +17,6 @@ export function field(label, pointer, input, hint) {
   return h("div", { class: "field" }, h("label", { for: id }, label), input, hinted, message);
 }
 
-/** Numbers in the unit in which the field is filled in: less than 100%, where the API says less than 1. */
-function inUnits(control, detail) {
-  const scale = Number(control?.dataset.scale ?? 1);
-  if (scale === 1) return detail;
-  const unit = control.dataset.unit ?? (scale === 100 ? "%" : "");
-  return detail.replace(/(?<![\w.])-?\d+(\.\d+)?(e-?\d+)?(?![\w.]*\w)/g, (number) => `${+(Number(number) * scale).toPrecision(12)}${unit}`);
-}
-
 /** Words instead of a validator's. */
 function readable(pointer, detail) {
   if (detail.startsWith("String should match pattern") && /key$|^\/arm$/.test(pointer)) {
@@ -40,11 +32,11 @@ export function placeErrors(form, problem) {
   const controls = [...form.querySelectorAll("[data-pointer]")].filter((control) => !control.closest("[hidden]"));
   let first = null;
   for (const { pointer, detail } of problem.fields) {
+    const text = readable(pointer, detail);
     const near = controls
       .filter((control) => pointer === control.dataset.pointer || (control.dataset.pointer !== "" && pointer.startsWith(control.dataset.pointer + "/")))
       .sort((a, b) => b.dataset.pointer.length - a.dataset.pointer.length);
     const control = near[0] ?? null;
-    const text = readable(pointer, inUnits(control, detail));
     if (control) {
       mark(control, text);
       first ??= control;
@@ -54,30 +46,23 @@ export function placeErrors(form, problem) {
   return unplaced;
 }
 
-/** Say beside a field what is wrong with it; the words go when it is changed. */
 export function mark(control, text) {
   const message = document.getElementById(`${control.id}-error`);
   message.textContent = message.hidden ? text : `${message.textContent} ${text}`;
   message.hidden = false;
   control.setAttribute("aria-invalid", "true");
-  for (const change of ["input", "change"]) control.addEventListener(change, () => unmark(control), { once: true });
-}
-
-function unmark(control) {
-  const message = document.getElementById(`${control.id}-error`);
-  control.removeAttribute("aria-invalid");
-  if (!message) return;
-  message.hidden = true;
-  message.textContent = "";
 }
 
 export function clearErrors(form) {
-  for (const control of form.querySelectorAll("[aria-invalid]")) unmark(control);
+  for (const message of form.querySelectorAll(".field-error")) {
+    message.hidden = true;
+    message.textContent = "";
+  }
+  for (const control of form.querySelectorAll("[aria-invalid]")) control.removeAttribute("aria-invalid");
 }
 
 /** A number as it was typed, in units of which `scale` make one; what is no number stays text, so that the API says what is wrong. */
 export function numeric(control, scale = 1) {
-  control.dataset.scale = scale;
   const text = control.value.trim();
   if (text === "") return undefined;
   const value = Number(text);

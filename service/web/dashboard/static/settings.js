@@ -2,8 +2,8 @@
 
 import { h, replace } from "./dom.js";
 import { duplicate, remove } from "./actions.js";
-import { rule } from "./audit-words.js";
-import { editSettings } from "./settings-form.js";
+import { rule } from "./audit_words.js";
+import { editSettings } from "./settings_form.js";
 import { nameOf } from "./standing.js";
 import * as format from "./format.js";
 

@@ -4,6 +4,7 @@ import { h } from "./dom.js";
 import { path, send } from "./api.js";
 import { confirmed } from "./dialog.js";
 import { field, numeric } from "./fields.js";
+import { shown } from "./form_errors.js";
 import { nameOf } from "./standing.js";
 
 const UNITS = [["seconds", 1], ["minutes", 60], ["hours", 3600], ["days", 86400]];
@@ -14,8 +15,8 @@ const RULES = [["", "No, only by hand"], ["separated", "Once an arm is better th
 const SILENCES = [["wait", "Wait for the reward for ever"], ["count", "Count silence as a reward"], ["drop", "Drop silent draws"]];
 
 const text = (name, value, more = {}) => h("input", { name, value: value ?? "", autocomplete: "off", ...more });
-const shown = (value, scale) => (value === null || value === undefined ? "" : String(scale === 1 ? value : +(value * scale).toPrecision(15)));
-const decimal = (name, value, scale = 1) => text(name, shown(value, scale), { inputmode: "decimal" });
+const written = (value, scale) => (value === null || value === undefined ? "" : String(scale === 1 ? value : +(value * scale).toPrecision(15)));
+const decimal = (name, value, scale = 1) => text(name, written(value, scale), { inputmode: "decimal" });
 const choice = (name, options, chosen) => h("select", { name }, options.map(([value, label]) => h("option", { value, selected: value === chosen }, label)));
 const check = (label, control) => h("label", { class: "check" }, control, h("span", {}, label));
 const pair = (...fields) => h("div", { class: "pair-row" }, fields);
@@ -71,9 +72,8 @@ function deciding(experiment) {
   const scale = rate ? 100 : 1;
   const arms = experiment.arms.map((arm) => [arm.key, arm.name && arm.name !== arm.key ? `${arm.name} (${arm.key})` : arm.key]);
   const control = choice("control", [["", "None"], ...arms], experiment.control ?? "");
-  const worthwhile = decimal("worthwhile", experiment.worthwhile, scale);
-  worthwhile.dataset.unit = rate ? " points" : "";
-  const confidence = decimal("confidence", experiment.confidence, 100);
+  const worthwhile = shown(decimal("worthwhile", experiment.worthwhile, scale), scale, " points");
+  const confidence = shown(decimal("confidence", experiment.confidence, 100), 100, "%");
   const when = experiment.conclude_when;
   const chosen = ["beats_control", "decided", "separated"].find((name) => when?.[name]) ?? (when ? "separated" : "");
   const rule = choice("rule", RULES, chosen);
@@ -119,8 +119,7 @@ function silence({ expiry }) {
       if (kind.value === "wait") return { expiry: null };
       const seconds = UNITS.find(([word]) => word === units.value)[1];
       const typed = numeric(after);
-      after.dataset.scale = 1 / seconds;
-      after.dataset.unit = ` ${units.value}`;
+      shown(after, 1 / seconds, ` ${units.value}`);
       return { expiry: { after_seconds: typeof typed === "number" ? typed * seconds : (typed ?? null), reward: kind.value === "count" ? (numeric(reward) ?? 0) : null } };
     },
   };
