@@ -30,7 +30,7 @@ def _audited(kinds: str) -> str:
 
 
 _ONE = f"({'|'.join(AUDITED)})"
-_KINDS: dict[str, Any] = {"max_length": 500, "json_schema_extra": {"pattern": f"^{_ONE}(,{_ONE})*$"}}
+_KINDS: dict[str, Any] = {"json_schema_extra": {"pattern": f"^{_ONE}(,{_ONE})*$"}, "max_length": 500}
 Kinds = Annotated[str, AfterValidator(_audited), Query(description="Only these kinds, with commas between them.", **_KINDS)]
 router = APIRouter(prefix="/v1/experiments/{key}", tags=["recommendation"], route_class=StrictRoute)
 
