@@ -74,8 +74,6 @@ async def list_events(
     page_size: PageSize = 20,
 ) -> Response:
     """The audit log, newest first: what people did, and what expiry did."""
-    page = await audit_log.audit_log(
-        context, key, before=before, limit=page_size + 1, window=window, kinds=kind.split(",") if kind else ()
-    )
+    page = await audit_log.audit_log(context, key, before=before, limit=page_size + 1, window=window, kinds=kind)
     listing: Listing[Event] = Listing("events", lambda event: audit_views.event_view(event, page), lambda event: event.sequence)
     return sent_in_pieces(listing.page(page.events, page_size))
