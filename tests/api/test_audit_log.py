@@ -56,3 +56,19 @@ def test_every_entry_is_in_the_contract_s_words(wire: JsonClient, key: str) -> N
         about = event["kind"] in ("correction", "void")
         assert (event["assignment"], event["draw"]) == ((asked["id"], 1) if about else (None, None))
     assert wire.send("GET", f"{path}/assignments/{log[5]['assignment']}").body["draw"] == 1
+
+
+def test_the_log_is_read_by_kinds(wire: JsonClient, key: str) -> None:
+    """Some kinds alone, page by page; a kind that no log has is refused by its name."""
+    path = f"/v1/experiments/{key}"
+    wire.create(key, arms=[{"key": "a"}, {"key": "b"}], status="draft")
+    for name in ("one", "two", "three"):
+        wire.send("PATCH", path, {"name": name})
+    wire.send("POST", f"{path}/start")
+    chosen = wire.send("GET", f"{path}/events?kind=patch,created&page_size=3").body
+    assert [event["kind"] for event in chosen["events"]] == ["patch", "patch", "patch"]
+    rest = wire.send("GET", f"{path}/events?kind=patch,created&page_size=3&page_token={chosen['next_page_token']}").body
+    assert ([event["kind"] for event in rest["events"]], rest["next_page_token"]) == (["created"], None)
+    refused = wire.send("GET", f"{path}/events?kind=patch,reward")
+    assert (refused.status, refused.body["errors"][0]["pointer"]) == (422, "/query/kind")
+    assert "reward" in refused.body["errors"][0]["detail"]

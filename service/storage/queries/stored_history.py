@@ -10,7 +10,7 @@ from service.storage import settings_rows, traffic_rows
 from service.storage.tables import AUDITED_ONLY, assignments, batches, events, observations, snapshots
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Collection, Sequence
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -20,14 +20,18 @@ if TYPE_CHECKING:
 _STREAMED_AT_ONCE = 2_000
 
 
-async def page_of_events(connection: AsyncConnection, experiment_id: int, *, first: int, before: int, limit: int) -> list[Event]:
-    """The audit log, newest first, of the sequence numbers from `first` on and below `before`."""
+async def page_of_events(
+    connection: AsyncConnection, experiment_id: int, *, first: int, before: int, limit: int, kinds: Collection[str] = ()
+) -> list[Event]:
+    """The audit log, newest first, of the sequence numbers from `first` on and below `before`; of these kinds, or of all."""
     wanted = select(events).where(
         events.c.experiment_id == experiment_id,
         text(AUDITED_ONLY),
         events.c.sequence >= first,
         events.c.sequence < before,
     )
+    if kinds:
+        wanted = wanted.where(events.c.kind.in_(kinds))
     wanted = wanted.order_by(events.c.sequence.desc()).limit(limit)
     return [traffic_rows.event_from(row) for row in (await connection.execute(wanted)).mappings()]
 

@@ -14,6 +14,7 @@ from fastapi import Depends, Header, Path, Query, Request, Response
 from service.application.commands.idempotency import Once, Rendered
 from service.application.context import Context
 from service.application.reads.time_window import TimeWindow
+from service.domain import AUDITED
 from service.domain.limits import (
     ASSIGNMENT_ID_PATTERN,
     KEY_PATTERN,
@@ -92,11 +93,28 @@ def time_window(
     return TimeWindow(_microseconds("since", since), _microseconds("until", until))
 
 
+_KIND = f"({'|'.join(AUDITED)})"
+_KINDS: dict[str, Any] = {"json_schema_extra": {"pattern": f"^{_KIND}(,{_KIND})*$"}, "max_length": 500}
+
+
+def audit_kinds(
+    given: Annotated[str | None, Query(alias="kind", description="Only these kinds, with commas between them.", **_KINDS)] = None,
+) -> tuple[str, ...]:
+    """The kinds of events that are asked for; none means all of them."""
+    kinds = () if given is None else tuple(given.split(","))
+    for kind in kinds:
+        if kind not in AUDITED:
+            detail = f"The audit log has no events of the kind {kind!r}."
+            raise BadRequest(422, "validation_failed", detail, [{"pointer": "/query/kind", "detail": detail}])
+    return kinds
+
+
 ContextOf = Annotated[Context, Depends(context_of)]
 IdempotencyKey = Annotated[str | None, Depends(idempotency_key)]
 PageToken = Annotated[int | None, Depends(page_token)]
 PageSize = Annotated[int, Query(ge=1, le=LARGEST_PAGE)]
 Window = Annotated[TimeWindow, Depends(time_window)]
+AuditKinds = Annotated[tuple[str, ...], Depends(audit_kinds)]
 IfMatch = Annotated[
     str | None, Header(alias="If-Match", description="Change it only if its ETag is still one of these, else 412.")
 ]

@@ -15,7 +15,7 @@ from service.web import etags
 from service.web.api import answer_schemas, audit_views, recommendation_schemas, views
 from service.web.api.body import StrictRoute
 from service.web.api.listings import Listing
-from service.web.api.parameters import ContextOf, ExperimentKey, PageSize, PageToken, Window, json_response
+from service.web.api.parameters import AuditKinds, ContextOf, ExperimentKey, PageSize, PageToken, Window, json_response
 from service.web.live import heavy_reads, rendered_recommendation
 from service.web.problems import documented
 from service.web.response_pieces import sent_in_pieces
@@ -70,9 +70,15 @@ async def get_history(
 
 @router.get("/events", response_model=answer_schemas.EventPage, responses=documented(404, 422, 503))
 async def list_events(
-    context: ContextOf, key: ExperimentKey, before: PageToken, window: Window, page_size: PageSize = 20
+    context: ContextOf,
+    key: ExperimentKey,
+    *,
+    before: PageToken,
+    window: Window,
+    kind: AuditKinds,
+    page_size: PageSize = 20,
 ) -> Response:
     """The audit log, newest first: what people did, and what expiry did."""
-    page = await audit_log.audit_log(context, key, before=before, limit=page_size + 1, window=window)
+    page = await audit_log.audit_log(context, key, before=before, limit=page_size + 1, window=window, kinds=kind)
     listing: Listing[Event] = Listing("events", lambda event: audit_views.event_view(event, page), lambda event: event.sequence)
     return sent_in_pieces(listing.page(page.events, page_size))

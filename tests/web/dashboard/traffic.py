@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -24,3 +27,12 @@ def visit(http: httpx.Client, key: str, worth: Mapping[str, float], visitors: in
     told = [{"assignment": one["id"], "reward": int(chance.random() < worth[one["arm"]])} for one in asked]
     answer = http.post(f"/v1/experiments/{key}/rewards", json={"rewards": told})
     assert {one["status"] for one in answer.json()["results"]} == {"recorded"}
+
+
+def backdate(database: Path, key: str, days: int) -> None:
+    """Let an experiment have begun so many days ago, its draws with it: its rate of traffic becomes a modest one."""
+    with closing(sqlite3.connect(database, timeout=30)) as connection, connection:
+        moved = {"back": days * 86_400_000_000, "key": key}
+        connection.execute("UPDATE experiments SET created_at = created_at - :back WHERE key = :key", moved)
+        own = "(SELECT id FROM experiments WHERE key = :key)"
+        connection.execute(f"UPDATE snapshots SET at = at - :back WHERE experiment_id = {own}", moved)

@@ -1,28 +1,30 @@
 // Every move that changes an experiment, each behind a question that says what it will do.
 
 import { h } from "./dom.js";
-import { path, send } from "./api.js";
+import { Problem, path, send } from "./api.js";
+import { conclude } from "./conclude.js";
 import { confirmed } from "./dialog.js";
 import { field, json, numeric } from "./fields.js";
+import { shown as shownIn } from "./form_errors.js";
+import { nameOf } from "./standing.js";
 
 const MOVES = {
   draft: ["start"],
   running: ["pause", "conclude"],
   paused: ["resume", "conclude"],
-  concluded: ["archive"],
+  concluded: ["reopen", "archive"],
   archived: [],
 };
 const WORDS = {
   start: ["Start", ["Visitors begin to get arms and rewards begin to count.", "Policy, reward and stickiness are fixed from then on."]],
   pause: ["Pause", ["No visitor gets an arm while it is paused: asks are refused.", "Rewards for earlier draws still count, and you can resume at any time."]],
   resume: ["Resume", ["Visitors get arms again, from where it stopped. Nothing was lost."]],
-  conclude: ["Conclude", ["From now on every visitor gets the arm below and no draws are recorded. Late rewards still count.", "This cannot be undone."]],
-  archive: ["Archive", ["Everything is frozen: no asks, no rewards, no changes. The data stays readable.", "This cannot be undone."]],
+  conclude: ["Conclude"],
+  reopen: ["Reopen", ["The conclusion is taken back, and the experiment is paused: asks are refused until you resume it.", "A rule to conclude by itself is taken away, because it could conclude it again at once."]],
+  archive: ["Archive", ["Everything is frozen: no asks, no rewards, no changes. The data stays readable.", "There is no way back but to make a duplicate."]],
 };
 
-const nameOf = (one) => one.name || one.key || one.arm;
-
-/** The buttons for the moves that are possible now. `state()` gives the experiment and the recommendation. */
+/** The buttons for the moves that are possible now. `state()` gives the experiment, the recommendation and the forecast. */
 export function lifecycle(state, changed) {
   const element = h("div", { class: "actions lifecycle", role: "group", "aria-label": "Lifecycle" });
   let shown = null;
@@ -32,33 +34,66 @@ export function lifecycle(state, changed) {
     const moves = MOVES[status] ?? [];
     element.replaceChildren(
       ...moves.map((move, index) =>
-        h("button", { class: index || move === "pause" ? "button" : "button primary", type: "button", onClick: () => take(move) }, WORDS[move][0]),
+        h("button", { class: index || move === "pause" || move === "reopen" ? "button" : "button primary", type: "button", onClick: () => take(move) }, WORDS[move][0]),
       ),
     );
   };
   async function take(move) {
-    const { experiment, recommendation } = state();
+    if (move === "conclude") return conclude(state, changed);
+    const { experiment } = state();
     const [action, text] = WORDS[move];
-    const question = { title: `${action} “${nameOf(experiment)}”?`, text, action, grave: move === "conclude" || move === "archive" };
-    if (move === "conclude") {
-      const active = recommendation.arms.filter((arm) => arm.status === "active");
-      const choice = h(
-        "select",
-        { name: "arm", required: true },
-        recommendation.arm ? null : h("option", { value: "" }, "Choose an arm"),
-        active.map((arm) =>
-          h("option", { value: arm.arm, selected: arm.arm === recommendation.arm }, nameOf(arm) + (arm.arm === recommendation.arm ? " (recommended)" : "")),
-        ),
-      );
-      question.fields = [field("Arm to serve", "/arm", choice)];
-    }
-    question.run = (form) => {
-      const body = move === "conclude" ? { arm: form.elements.arm.value || undefined } : undefined;
-      return send("POST", path(experiment.key, move), body);
-    };
-    if (await confirmed(question)) changed();
+    const done = await confirmed({
+      title: `${action} “${nameOf(experiment)}”?`,
+      text,
+      action,
+      grave: move === "archive",
+      run: () => send("POST", path(experiment.key, move)),
+    });
+    if (done) changed();
   }
   return element;
+}
+
+const goTo = (key) => location.assign(`/experiments/${encodeURIComponent(key)}`);
+
+/** A draft like it, under another key. */
+export async function duplicate(experiment) {
+  const key = h("input", { name: "key", required: true, maxlength: 64, autocomplete: "off", spellcheck: "false", value: `${experiment.key.slice(0, 62)}-2` });
+  let made = null;
+  const done = await confirmed({
+    title: `Duplicate “${nameOf(experiment)}”?`,
+    text: "A draft with the same settings and arms, and none of the data.",
+    action: "Duplicate",
+    fields: [field("Key of the duplicate", "/key", key, "Lower-case letters, digits, dots, dashes, underscores; fixed for ever.")],
+    run: async (form) => {
+      try {
+        made = await send("POST", path(experiment.key, "duplicate"), { key: form.elements.key.value.trim() });
+      } catch (problem) {
+        throw problem.code === "experiment_exists" ? new Problem(409, { detail: problem.message, errors: [{ pointer: "/key", detail: problem.message }] }) : problem;
+      }
+    },
+  });
+  if (done) goTo(made.key);
+}
+
+/** Gone with all its data: a draft after a question, an archived one when its key is typed. */
+export async function remove(experiment) {
+  const archived = experiment.status === "archived";
+  const typed = h("input", { name: "confirm", autocomplete: "off", spellcheck: "false" });
+  const done = await confirmed({
+    title: `Delete “${nameOf(experiment)}”?`,
+    text: archived ? "The experiment goes with all its assignments, rewards and history. Nothing brings it back." : "The draft goes with its settings and arms. Nothing brings it back.",
+    action: "Delete",
+    grave: true,
+    fields: archived ? [field(`Type its key, ${experiment.key}, to delete it`, "/confirm", typed)] : undefined,
+    run: () => {
+      if (archived && typed.value.trim() !== experiment.key) {
+        throw new Problem(422, { detail: "Another key.", errors: [{ pointer: "/confirm", detail: `This is not its key: ${experiment.key}` }] });
+      }
+      return send("DELETE", `${path(experiment.key)}?confirm=${encodeURIComponent(experiment.key)}`);
+    },
+  });
+  if (done) location.assign("/");
 }
 
 function armFields(arm) {
@@ -69,7 +104,7 @@ function armFields(arm) {
   return [
     field("Name", "/name", name),
     field("Value (JSON)", "/value", value, "Handed to your code untouched."),
-    field("Floor (% of the traffic)", "/min_share", floor, "The arm gets at least this share. 0 means none."),
+    field("Floor (% of the traffic)", "/min_share", shownIn(floor, 100, "%"), "The arm gets at least this share. 0 means none."),
   ];
 }
 
@@ -116,30 +151,6 @@ export async function switchArm(experiment, arm, changed) {
     action: off ? "Disable arm" : "Enable arm",
     grave: off,
     run: () => send("PATCH", path(experiment.key, "arms", arm.key), { status: off ? "disabled" : "active" }),
-  });
-  if (done) changed();
-}
-
-export async function editSettings(experiment, changed) {
-  const name = h("input", { name: "name", value: experiment.name, maxlength: 255 });
-  const description = h("textarea", { name: "description", rows: 4, maxlength: 10000 });
-  description.value = experiment.description;
-  const confidence = h("input", { name: "confidence", inputmode: "decimal", value: String(+(experiment.confidence * 100).toFixed(6)) });
-  const done = await confirmed({
-    title: `Change the settings of “${nameOf(experiment)}”?`,
-    text: "Another confidence changes how wide the intervals are and when arms count as separated, from now on.",
-    action: "Save settings",
-    fields: [
-      field("Name", "/name", name),
-      field("Description", "/description", description),
-      field("Confidence (%)", "/confidence", confidence),
-    ],
-    run: (form) =>
-      send("PATCH", path(experiment.key), {
-        name: form.elements.name.value,
-        description: form.elements.description.value,
-        confidence: numeric(form.elements.confidence, 100),
-      }),
   });
   if (done) changed();
 }

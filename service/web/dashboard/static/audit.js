@@ -1,85 +1,113 @@
-// What people did to the experiment, newest first.
+// What happened to the experiment, newest first: what people did and what was found; expiries only where they are asked for.
 
 import { h, replace } from "./dom.js";
 import { get, path } from "./api.js";
+import { BY_PEOPLE, FINDINGS, doer, isByPeople, sentence } from "./audit_words.js";
 import * as format from "./format.js";
 
-const MOVES = { start: "Started", pause: "Paused", resume: "Resumed", conclude: "Concluded", archive: "Archived" };
+const VIEWS = [
+  ["people", "By people", BY_PEOPLE],
+  ["findings", "Findings", FINDINGS],
+  ["all", "Everything", null],
+];
 const PAGE = 100;
+const MOST_PAGES_AT_ONCE = 5;
+const HOUR_MS = 3600000;
 
-function sentence({ kind, arm, draw, details }) {
-  switch (kind) {
-    case "created":
-      return "Created";
-    case "lifecycle":
-      return `${MOVES[details.move] ?? details.move}${details.by && details.by !== "request" ? ` by ${details.by}` : ""}`;
-    case "patch":
-      return `Settings changed: ${changes(details.after)}`;
-    case "arm_added":
-      return `Arm ${arm ?? details.arm?.key} added`;
-    case "arm_changed":
-      if (details.after?.status) return `Arm ${arm} ${details.after.status === "active" ? "enabled" : "disabled"}`;
-      return `Arm ${arm} changed: ${changes(details.after)}`;
-    case "correction":
-      return `Reward of draw ${format.count(draw)} (${arm}) corrected: ${told(details.before)} → ${told(details.after)}`;
-    case "void":
-      return `Draw ${format.count(draw)} (${arm}) voided`;
-    case "observation_edit":
-      return `Observation ${details.observation} (${arm}) corrected: ${told(details.before)} → ${told(details.after)}`;
-    case "observation_void":
-      return `Observation ${details.observation} (${arm}) voided`;
-    case "expiry_run":
-      return `${format.count(details.expired)} silent draw${details.expired === 1 ? "" : "s"} expired`;
-    default: // a kind that has no sentence of its own yet
-      return (kind[0].toUpperCase() + kind.slice(1)).replaceAll("_", " ");
-  }
-}
-
-const told = (state) => (state?.reward === null || state?.reward === undefined ? (state?.status ?? "–") : format.number(state.reward));
-
-const changes = (after = {}) =>
-  Object.entries(after)
-    .map(([name, value]) => `${name.replaceAll("_", " ")}${short(value)}`)
-    .join(", ");
-
-function short(value) {
-  const text = typeof value === "string" ? value : JSON.stringify(value);
-  return text.length <= 40 ? ` → ${text}` : "";
-}
-
-/** Expiries come every second: runs of them become one entry. */
-function together(events) {
+/** Expiries come every second: those of an hour, by the viewer's clock, become one entry where nothing else lies between. */
+export function together(events) {
   const shown = [];
   for (const event of events) {
     const last = shown.at(-1);
-    if (event.kind === "expiry_run" && last?.kind === "expiry_run") {
+    const hour = Math.floor(new Date(event.at) / HOUR_MS);
+    if (event.kind === "expiry_run" && last?.kind === "expiry_run" && last.hour === hour) {
       last.details = { ...last.details, expired: last.details.expired + event.details.expired };
-    } else shown.push({ ...event });
+    } else shown.push({ ...event, hour });
   }
   return shown;
 }
 
-export function auditLog(key) {
+/** The log; `named` gives an arm's name by its key, `changed` is called when the last change is another one. */
+export function auditLog(key, named, changed) {
   const list = h("ol", { class: "log" });
-  const more = h("button", { class: "button small", type: "button", hidden: true, onClick: () => load(true) }, "Show older");
+  const nothing = h("p", { class: "muted", hidden: true }, "Nothing of the kind.");
+  const more = h("button", { class: "button small", type: "button", hidden: true, onClick: () => older().catch(() => {}) }, "Show older");
+  const tabs = VIEWS.map(([view, words]) => h("button", { type: "button", "aria-pressed": "false", onClick: () => choose(view) }, words));
   const element = h(
     "section",
-    { "aria-labelledby": "log-title" },
-    h("div", { class: "section-title" }, h("h2", { id: "log-title" }, "What happened")),
-    h("div", { class: "card" }, list, more),
+    { "aria-labelledby": "log-title", class: "what-happened" },
+    h("div", { class: "section-title" }, h("h2", { id: "log-title" }, "What happened"), h("div", { class: "tabs", role: "group", "aria-label": "Of what kind" }, tabs)),
+    h("div", { class: "card" }, list, nothing, more),
   );
+  let view = "people";
+  let events = [];
   let token = null;
+  let people = null;
 
-  async function load(older = false) {
-    const query = `?page_size=${PAGE}` + (older && token ? `&page_token=${encodeURIComponent(token)}` : "");
-    const page = await get(path(key, "events") + query);
-    token = page.next_page_token;
-    more.hidden = !token;
-    const items = together(page.events).map((event) =>
-      h("li", {}, h("time", { datetime: event.at, title: format.moment(event.at) }, format.since(event.at)), h("span", {}, sentence(event))),
-    );
-    if (older) list.append(...items);
-    else replace(list, ...items);
+  const kinds = () => VIEWS.find(([name]) => name === view)[2];
+
+  async function page(of, from, size = PAGE) {
+    const query = new URLSearchParams({ page_size: size });
+    if (of) query.set("kind", of.join(","));
+    if (from) query.set("page_token", from);
+    return get(`${path(key, "events")}?${query}`);
   }
-  return { element, load };
+
+  function show() {
+    tabs.forEach((tab, index) => tab.setAttribute("aria-pressed", String(VIEWS[index][0] === view)));
+    replace(
+      list,
+      together(events).map((event) =>
+        h(
+          "li",
+          { class: isByPeople(event) ? "by-people" : null },
+          h("time", { datetime: event.at, title: format.moment(event.at) }, event.kind === "expiry_run" ? format.about(event.at) : format.since(event.at)),
+          h("span", {}, sentence(event, named)),
+        ),
+      ),
+    );
+    nothing.hidden = events.length > 0;
+    more.hidden = !token;
+  }
+
+  async function choose(chosen) {
+    view = chosen;
+    await load().catch(() => {});
+  }
+
+  /** The newest; what people did is read in any case, because the top of the page speaks of it. */
+  async function load() {
+    const asked = view;
+    const [done, wanted] = await Promise.all([page(BY_PEOPLE), view === "people" ? null : page(kinds())]);
+    people = done.events;
+    if (asked !== view) return;
+    const first = wanted ?? done;
+    events = first.events;
+    token = first.next_page_token;
+    show();
+    changed();
+  }
+
+  /** Older ones, until there is a line more: an hour may have many expiries. */
+  async function older() {
+    const lines = list.children.length;
+    for (let turn = 0; token && turn < MOST_PAGES_AT_ONCE && list.children.length <= lines; turn += 1) {
+      const next = await page(kinds(), token, view === "all" ? 1000 : PAGE);
+      events = [...events, ...next.events];
+      token = next.next_page_token;
+      show();
+    }
+  }
+
+  return {
+    element,
+    load,
+    /** The last change by people, in words: undefined before it was read, null if there is none. */
+    lastChange() {
+      const last = people?.find(isByPeople);
+      return people === null ? undefined : last ? { words: sentence(last, named), at: last.at, by: doer(last) } : null;
+    },
+    /** The event that concluded it, if it is among the newest. */
+    conclusion: () => people?.find((event) => event.kind === "lifecycle" && event.details.move === "conclude") ?? null,
+  };
 }

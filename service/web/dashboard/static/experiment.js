@@ -4,24 +4,32 @@ import { h, main, notice, replace, say } from "./dom.js";
 import { asker, get, path } from "./api.js";
 import { follow, showConnection } from "./live.js";
 import { lifecycle } from "./actions.js";
+import { answers, firstSentence } from "./answers.js";
 import { armsTable } from "./arms.js";
 import { auditLog } from "./audit.js";
 import { charts } from "./charts.js";
-import { certaintyMeter, setStatus, status } from "./parts.js";
+import { figures } from "./figures.js";
+import { forecasts } from "./forecast.js";
+import { setStatus, status } from "./parts.js";
 import { settings } from "./settings.js";
-import * as format from "./format.js";
+import { firstSteps, showSnippets } from "./snippets.js";
+import { standing } from "./standing.js";
+import { harmfulSign, verdictSign } from "./verdict.js";
 
 const key = decodeURIComponent(location.pathname.split("/").at(-1));
 const REFRESH_MS = 10000;
 const now = { experiment: null, recommendation: null };
-const state = () => now;
+const state = () => ({ ...now, forecast: outlook.newest() });
+const outlook = forecasts(key, () => view && showAnswers());
 const askAgain = asker(() => path(key, "recommendation"));
 
-/** Settings, arms and the log change rarely: they are read again when the stream shows that they may have. */
+/** Settings, arms and the log change rarely: they are read again when the stream shows that they may have, else after a while. */
 let described = "";
 let describedAt = 0;
-const shapeOf = (recommendation) =>
-  JSON.stringify([recommendation.status, recommendation.concluded_arm, recommendation.confidence, recommendation.arms.map((arm) => [arm.arm, arm.name, arm.status])]);
+let again = null;
+const shapeOf = ({ status, concluded_arm: served, confidence, verdict, arms }) =>
+  JSON.stringify([status, served, confidence, verdict.state, verdict.since, arms.map((arm) => [arm.arm, arm.name, arm.status, arm.harmful])]);
+const countsOf = ({ draws, observations, pending }) => `${draws} ${observations} ${pending}`;
 
 async function describe() {
   const [experiment] = await Promise.all([get(path(key)), view?.log.load()]);
@@ -33,9 +41,10 @@ async function describe() {
 async function take(recommendation) {
   if (now.recommendation && recommendation.version < now.recommendation.version) return;
   const changed = recommendation.version !== now.recommendation?.version;
+  const quiet = changed && now.recommendation && countsOf(recommendation) === countsOf(now.recommendation); // not by traffic, then
   now.recommendation = recommendation;
   const shape = shapeOf(recommendation);
-  if (shape !== described || (changed && Date.now() - describedAt > REFRESH_MS)) {
+  if (shape !== described || quiet || (changed && Date.now() - describedAt > REFRESH_MS)) {
     described = shape;
     try {
       await describe();
@@ -43,8 +52,14 @@ async function take(recommendation) {
       described = "";
       if (!now.experiment) return;
     }
-  }
+  } else if (changed) again ??= setTimeout(refresh, REFRESH_MS);
   show();
+}
+
+/** What came with the last traffic, too, when no more comes. */
+function refresh() {
+  again = null;
+  if (!document.hidden && Date.now() - describedAt >= REFRESH_MS) describe().catch(() => (described = ""));
 }
 
 /** After a change of our own: look at once instead of waiting for the stream. */
@@ -60,47 +75,43 @@ function build() {
   const name = h("h1", { tabindex: "-1" });
   const pill = status(now.recommendation.status);
   const description = h("p", { class: "description" });
-  const headline = h("p", { class: "headline" }, h("span"), h("span", { class: "rest" }));
-  const meter = certaintyMeter();
-  const figure = (label, ...content) => h("div", {}, h("dt", {}, label), h("dd", {}, content));
-  const [draws, observations, pending, gap] = Array.from({ length: 4 }, () => h("span", { class: "number" }));
-  const asOf = h("time", { class: "muted" });
+  const sign = verdictSign();
+  const harm = harmfulSign();
+  const headline = h("p", { class: "headline" });
+  const rest = h("p", { class: "rest" });
+  const five = answers();
+  const counts = figures();
   const drift = h("p", { class: "notice warn", hidden: true });
-  const assumptions = h("details", { class: "assumes", hidden: true }, h("summary", {}, "What this assumes"), h("ul"));
   const steps = lifecycle(state, changed);
+  const code = h("button", { class: "button", type: "button", onClick: () => showSnippets(now.experiment) }, "Code");
+  const first = firstSteps();
   const arms = armsTable(state, changed);
   const pictures = charts(key);
-  const log = auditLog(key);
+  const log = auditLog(key, (arm) => standing(now.experiment, now.recommendation).named(arm), showAnswers);
   const facts = settings(state, changed);
+  const card = h(
+    "section",
+    { class: "card verdict", "aria-label": "Verdict" },
+    h("div", { class: "words" }, h("p", { class: "signs" }, sign, harm), headline),
+    five,
+    h("div", { class: "more" }, rest, drift, counts),
+  );
   replace(
     main(),
     h("nav", { class: "crumbs", "aria-label": "Breadcrumb" }, h("a", { href: "/" }, "Experiments"), h("span", { "aria-hidden": "true" }, "/"), h("span", { class: "key" }, key)),
-    h("div", { class: "title" }, h("div", { class: "named" }, name, pill), steps),
+    h("div", { class: "title" }, h("div", { class: "named" }, name, pill), h("div", { class: "actions" }, code, steps)),
+    card,
     description,
-    h(
-      "section",
-      { class: "card verdict", "aria-label": "Verdict" },
-      h("div", { class: "words" }, headline, drift, assumptions),
-      h(
-        "dl",
-        { class: "figures" },
-        figure("Certainty (estimate)", meter),
-        figure("Lead", gap),
-        figure("Draws", draws),
-        figure("Observed", observations),
-        figure("Pending", pending),
-        figure("As of", asOf),
-      ),
-    ),
+    first,
     arms.element,
     h("section", { class: "charts", "aria-label": "Charts over time" }, pictures.traffic, pictures.certainty),
     h("div", { class: "charts" }, h("div", { class: "stack" }, pictures.means, log.element), h("div", { class: "stack" }, facts.element)),
   );
-  return { name, pill, description, headline, meter, draws, observations, pending, gap, asOf, drift, assumptions, steps, arms, pictures, log, facts };
+  return { name, pill, description, card, sign, harm, headline, rest, five, counts, drift, steps, first, arms, pictures, log, facts };
 }
 
 function show() {
-  const { recommendation } = now;
+  const { experiment, recommendation } = now;
   if (!view) {
     view = build();
     showSettings();
@@ -108,32 +119,27 @@ function show() {
   }
   setStatus(view.pill, recommendation.status);
   view.steps.show(recommendation.status);
-  const end = endOfVerdict(recommendation.summary);
-  say(view.headline.firstChild, recommendation.summary.slice(0, end));
-  say(view.headline.lastChild, recommendation.summary.slice(end));
-  view.meter.show(recommendation);
-  say(view.gap, recommendation.gap === null ? "–" : lead(recommendation.gap));
-  say(view.draws, format.count(recommendation.draws));
-  say(view.observations, format.count(recommendation.observations));
-  say(view.pending, format.count(recommendation.pending));
-  say(view.asOf, format.moment(recommendation.as_of));
+  const stand = standing(experiment, recommendation);
+  view.sign.show(recommendation.verdict);
+  view.card.dataset.state = recommendation.verdict.state;
+  view.harm.show(stand.harmful.map((arm) => stand.named(arm.arm)));
+  const [first, rest] = firstSentence(recommendation.summary, recommendation.arms.map((arm) => arm.name));
+  say(view.headline, first);
+  say(view.rest, rest);
+  view.rest.hidden = !rest;
+  view.counts.show(experiment, recommendation);
   view.drift.hidden = !recommendation.drift.length;
-  say(view.drift, `The rewards of ${recommendation.drift.join(", ")} seem to change over time: the figures may mix different times.`);
-  view.assumptions.hidden = !recommendation.assumes.length;
-  const list = view.assumptions.querySelector("ul");
-  if (list.textContent !== recommendation.assumes.join("")) replace(list, recommendation.assumes.map((words) => h("li", {}, words)));
+  say(view.drift, `The rewards of ${recommendation.drift.map(stand.named).join(", ")} seem to change over time: the figures may mix different times.`);
+  view.first.show(experiment, recommendation);
   view.arms.show(recommendation);
   view.pictures.show(recommendation.version);
+  outlook.follow(recommendation);
+  showAnswers();
 }
 
-/** The sentence begins with the verdict and goes on with what qualifies it: large first, then smaller. */
-function endOfVerdict(sentence) {
-  const ends = [", but ", "; ", " ("].map((mark) => sentence.indexOf(mark, 12)).filter((place) => place > 0);
-  const end = Math.min(sentence.length, ...ends);
-  return /[,;]/.test(sentence[end] ?? "") ? end + 1 : end;
+function showAnswers() {
+  if (view) view.five.show({ ...state(), change: view.log.lastChange(), conclusion: view.log.conclusion() });
 }
-
-const lead = (gap) => (now.experiment.reward.kind === "binary" ? `${(gap * 100).toFixed(1)} points` : format.number(gap));
 
 function showSettings() {
   const { experiment } = now;

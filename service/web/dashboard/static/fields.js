@@ -61,12 +61,13 @@ export function clearErrors(form) {
   for (const control of form.querySelectorAll("[aria-invalid]")) control.removeAttribute("aria-invalid");
 }
 
-/** A number as it was typed; what is no number stays text, so that the API says what is wrong with it. */
+/** A number as it was typed, in units of which `scale` make one; what is no number stays text, so that the API says what is wrong. */
 export function numeric(control, scale = 1) {
   const text = control.value.trim();
   if (text === "") return undefined;
   const value = Number(text);
-  return Number.isFinite(value) ? value / scale : text;
+  if (!Number.isFinite(value)) return text;
+  return scale === 1 ? value : Number((value / scale).toPrecision(15));
 }
 
 /** JSON as it was typed, or a problem beside the field. */

@@ -45,7 +45,7 @@ export function harmfulSign() {
   const element = h("span", { class: "verdict-sign harmful", hidden: true }, picture, words);
   element.show = (names) => {
     element.hidden = names.length === 0;
-    say(words, names.length === 1 ? `${names[0]} is harmful` : `${names.length} arms are harmful`);
+    say(words, names.length > 1 ? `${names.length} arms are harmful` : names.map((name) => `${name} is harmful`).join(""));
   };
   return element;
 }
