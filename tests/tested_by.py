@@ -83,7 +83,6 @@ TESTED_BY = {
     "simulation/figures.py": "simulation/test_simulation_commands.py::test_simulate_writes_its_results",
     "simulation/policy_comparison.py": "simulation/test_simulation_commands.py::test_simulate_writes_its_results",
     "simulation/result_files.py": "simulation/test_simulation_commands.py::test_an_unwritable_folder_is_refused",
-    "simulation/sample_size.py": "simulation/test_simulation_commands.py::test_plan_answers",
     "simulation/simulation_options.py": "simulation/test_simulation_commands.py::test_bad_input_exits_with_2_and_a_sentence",
     "simulation/kernels/almost_tracking_kernel.py": "studies/test_production_equality.py::test_same_arms_as_production",
     "simulation/kernels/continuous_rejects.py": (

@@ -49,6 +49,8 @@ MOST_HELD_BODY_BYTES = 128 * 1024 * 1024
 DEEPEST_JSON = 128
 # A forecast plays the experiment on 64 times: half a second of processor for so many arms.
 MOST_FORECAST_ARMS = 100
+# A plan plays an experiment from its first draw, a hundred times or more: a second of processor for so many arms.
+MOST_PLANNED_ARMS = 100
 # A page of a list is read whole.
 LARGEST_PAGE = 1_000
 # And ends early where it would be longer than this: a page is held in memory, and rendered while others wait.
