@@ -80,7 +80,7 @@ def measure(setting: Setting, runs: int, played: Callable[[Setting, int], Ends])
     row |= {"low": _whole(np.quantile(waits, 0.1)), "high": _whole(np.quantile(waits, 0.9))}
     for name, effort in (("plan", THOROUGH), ("form", QUICK)):
         began = time.process_time()
-        question = Question(prospect, runs=runs_for(len(prospect.means), effort), compared=False)
+        question = Question(prospect, runs=runs_for(len(prospect.means), effort), step=effort.step, compared=False)
         found = plan(question).verdict
         row[name] = {
             "draws": found.median,

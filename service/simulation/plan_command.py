@@ -19,14 +19,11 @@ from service.simulation.verdict_plan import SEED, Question, VerdictPlan, duratio
 
 if TYPE_CHECKING:
     from service.domain import PolicyKind
-    from service.simulation.verdict_plan import Draws
 
 _MOST_RUNS = 100_000
 _MOST_PER_DAY = 1e12
 _POLICIES = ("auto", "simple_tracking", "almost_tracking", "uniform")
 _HOURS_A_DAY = 24
-# A difference below this part is that of two simulations.
-_WORTH_TELLING = 0.05
 
 
 def plan_experiment(
@@ -184,31 +181,13 @@ def _details(found: VerdictPlan) -> list[str]:
         lines.append(
             f"The best arm gets {found.share:.0%} of the traffic on the way, and is the one found {found.found:.1%} of the time."
         )
-    lines.append(_policy_line(found))
+    lines.append(found.policy_sentence())
     late = max(prospect.delay, prospect.window or 0)
     if late:
         when = f" ({duration(late / rate)})" if rate else ""
         lines.append(f"The last {rounded(late)} visitors{when} are those whose rewards do not count yet.")
     lines.append(f"From {question.runs:,} simulated experiments at {prospect.confidence:.10g} confidence; seed {question.seed}.")
     return lines
-
-
-def _policy_line(found: VerdictPlan) -> str:
-    policy = found.question.prospect.policy
-    name = policy.kind.replace("_", " ").capitalize()
-    if found.uniform is None:
-        return f"Policy: {name}."
-    return f"Policy: {name}. {faster(found.verdict, found.uniform)}"
-
-
-def faster(verdict: Draws, uniform: Draws) -> str:
-    """What the policy saves against equal shares."""
-    if verdict.median is None or uniform.median is None:
-        return "Equal shares are no help."
-    saved = 1.0 - verdict.median / uniform.median
-    if saved < _WORTH_TELLING:
-        return f"Equal shares would take about as long ({rounded(uniform.median)})."
-    return f"Equal shares would take {rounded(uniform.median)}: it saves {saved:.0%}."
 
 
 def _lower(sentence: str) -> str:

@@ -8,7 +8,7 @@ are played draw by draw is in docs/planning.md.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,12 +22,32 @@ if TYPE_CHECKING:
     from service.simulation.prospect import Prospect
 
 SEED = 20260
-# Runs of a plan that may take seconds, and of one that somebody waits for while typing: runs times arms, and the most runs.
-THOROUGH, QUICK = (8_000, 2_000), (2_000, 400)
 # The fewest whose middle is worth telling.
 _FEWEST_RUNS = 40
 _LOW, _MIDDLE, _HIGH = 0.1, 0.5, 0.9
 _HOURS_A_DAY = 24
+# A difference below this part is that of two simulations.
+_WORTH_TELLING = 0.05
+_POLICY_NAMES = {
+    "simple_tracking": "Simple Tracking sends most traffic to the arms that are hardest to tell from the best",
+    "almost_tracking": "Almost Tracking plans in batches, with most traffic to the arms that are hardest to tell from the best",
+    "uniform": "Uniform gives every arm the same share",
+}
+
+
+class Effort(NamedTuple):
+    """How much a plan may cost."""
+
+    rows: int
+    """Runs times arms."""
+    most_runs: int
+    step: float
+    """In parts of the draws so far."""
+
+
+THOROUGH = Effort(8_000, 2_000, 0.05)
+QUICK = Effort(1_500, 300, 0.1)
+"""For somebody who waits while typing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +59,7 @@ class Question:
     """Draws a day."""
     runs: int = 400
     seed: int = SEED
+    step: float = THOROUGH.step
     compared: bool = True
     """Is it also told how long equal shares would take?"""
 
@@ -84,7 +105,6 @@ class VerdictPlan:
         """As JSON."""
         shown = {name: self._both(draws) for name, draws in (("separated", self.separated), ("decided", self.decided))}
         return {
-            "summary": self.sentence(),
             "until": "separated" if self.decided is None else "decided",
             **self._both(self.verdict),  # type: ignore[dict-item] # there is a verdict
             **shown,
@@ -92,22 +112,34 @@ class VerdictPlan:
             "equal_shares": self._both(self.uniform),
             "best_arm": {"share": self.share, "found": self.found},
             "per_day": self.question.per_day,
+            "policy_summary": self.policy_sentence(),
             "policy": {name: value for name, value in asdict(self.question.prospect.policy).items() if name != "seed"},
             "runs": self.question.runs,
         }
 
     def _both(self, draws: Draws | None) -> dict[str, Any] | None:
-        return None if draws is None else {"draws": asdict(draws), "days": self.days(draws)}
+        if draws is None:
+            return None
+        return {"summary": expected(draws, self.question.per_day) + ".", "draws": asdict(draws), "days": self.days(draws)}
 
     def sentence(self) -> str:
         """The answer in one sentence."""
         return expected(self.verdict, self.question.per_day) + "."
 
+    def policy_sentence(self) -> str:
+        """Which policy, and what it saves against equal shares."""
+        named = _POLICY_NAMES[self.question.prospect.policy.kind]
+        if self.uniform is None or self.uniform.median is None or self.verdict.median is None:
+            return f"{named}."
+        saved = 1.0 - self.verdict.median / self.uniform.median
+        if saved < _WORTH_TELLING:
+            return f"{named}: about as long as equal shares would take ({rounded(self.uniform.median)} visitors)."
+        return f"{named}: {saved:.0%} sooner than equal shares, which would take {rounded(self.uniform.median)} visitors."
 
-def runs_for(arms: int, effort: tuple[int, int] = THOROUGH) -> int:
+
+def runs_for(arms: int, effort: Effort = THOROUGH) -> int:
     """With many arms there are fewer runs, so that a plan costs about the same."""
-    together, most = effort
-    return max(_FEWEST_RUNS, min(most, together // arms))
+    return max(_FEWEST_RUNS, min(effort.most_runs, effort.rows // arms))
 
 
 def plan(question: Question, moved: Callable[[float], None] = lambda _: None) -> VerdictPlan:
@@ -122,7 +154,7 @@ def plan(question: Question, moved: Callable[[float], None] = lambda _: None) ->
         wanted.append(replace(prospect, policy=PolicySpec("uniform", keeps_floors=True)))
     played = []
     for place, one in enumerate(wanted):
-        runs = VerdictRuns(one, question.runs, np.random.default_rng([question.seed, place]))
+        runs = VerdictRuns(one, question.runs, np.random.default_rng([question.seed, place]), question.step)
         # Equals never separate; for the comparison only the verdict matters.
         thorough = one.has_best and (place == 0 or not judged)
         runs.play(until_separated=thorough, enough=_HIGH, moved=lambda part, done=place: moved((done + part) / len(wanted)))  # type: ignore[misc]

@@ -1,7 +1,7 @@
 """Experiments played from their first draw to the verdict, many side by side, with the production tests of the verdict.
 
-Steps are single draws at first and a twentieth of the draws so far later on. Within a step the policy's targets stand still and
-an arm's rewards are drawn as their sum. A reward is known some draws later (`delay`); under a numeric expiry it counts in the
+Steps are single draws at first, and a part (`step`) of the draws so far later on. Within a step the policy's targets stand still
+and an arm's rewards are drawn as their sum. A reward is known some draws later (`delay`); under a numeric expiry it counts in the
 verdict once its window has closed, and until it is told the policy counts the draw as silence. Each step ends in a look: what is
 shown once stays shown, as in the service (`service/inference/verdict.py`).
 """
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from service.simulation.prospect import Prospect
 
-# A step in parts of the draws so far.
-_STEP = 0.05
 # Nobody waits longer.
 MOST_DRAWS = 1_000_000_000
 # Pairs below this part of what the normal approximation asks for are not tested: they cannot be shown yet.
@@ -71,8 +69,8 @@ class _Step:
 class VerdictRuns:
     """All runs, one row each; those whose verdicts are there leave."""
 
-    def __init__(self, prospect: Prospect, runs: int, rng: np.random.Generator) -> None:
-        self._prospect, self._rng = prospect, rng
+    def __init__(self, prospect: Prospect, runs: int, rng: np.random.Generator, step: float = 0.05) -> None:
+        self._prospect, self._rng, self._step = prospect, rng, step
         self._sign = prospect.reward.sign
         self._truth = np.array(prospect.means)
         self._best = int(np.argmax(self._sign * self._truth))
@@ -96,7 +94,7 @@ class VerdictRuns:
             while runs - len(self._rows) < wanted and total < MOST_DRAWS:
                 self._draw(total, step, first=total == 0)
                 total += step
-                step = max(1, int(_STEP * total))
+                step = max(1, int(self._step * total))
                 known = total + 0.5 * step
                 while self._untold and self._untold[0].middle + self._prospect.delay <= known:
                     self._tell(self._untold.popleft())
