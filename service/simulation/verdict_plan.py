@@ -46,7 +46,7 @@ class Effort(NamedTuple):
 
 
 THOROUGH = Effort(8_000, 2_000, 0.05)
-QUICK = Effort(1_500, 300, 0.1)
+QUICK = Effort(1_500, 600, 0.1)
 """For somebody who waits while typing."""
 
 
