@@ -124,7 +124,7 @@ const scale = () => (rewardKind.value === "binary" ? 100 : 1);
 function nameUnits() {
   const unit = scale() === 100 ? "%" : "";
   baselineField.querySelector("label").textContent = unit ? "Baseline (%)" : "Baseline";
-  worthwhileField.querySelector("label").textContent = unit ? "Worth it from (percentage points)" : "Worth it from (difference)";
+  worthwhileField.querySelector("label").textContent = unit ? "Worth it from (% points)" : "Worth it from (difference)";
   for (const one of [baseline, worthwhile]) shown(one, scale(), unit);
 }
 
