@@ -53,6 +53,9 @@ class Prospect:
             raise InvalidValue("/confidence", "The confidence lies between 0 and 1.")
         if not 0.0 <= self.loss < 1.0:
             raise InvalidValue("/loss", "The loss is a part of the rewards, below 1.")
+        objection = None if self.silence is None else self.reward.objection_to(self.silence)
+        if objection is not None:
+            raise InvalidValue("/expiry/reward", objection)
         if self.loss and self.silence is not None:
             raise InvalidValue("/loss", "Under a numeric expiry what never comes counts: it is part of the means, and not lost.")
         for pointer, wait in (("/delay", self.delay), ("/expiry", self.window or 0)):

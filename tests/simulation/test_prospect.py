@@ -36,6 +36,7 @@ def prospect(**changes: Any) -> Prospect:  # noqa: ANN401 - any field
         ({"worthwhile": 1.0}, "/worthwhile"),
         ({"delay": -1}, "/delay"),
         ({"window": 10**9}, "/expiry"),
+        ({"window": 10, "silence": 0.5}, "/expiry/reward"),
         ({"loss": 1.0}, "/loss"),
         ({"loss": 0.1, "window": 10, "silence": 0.0}, "/loss"),
         ({"means": (0.1, 0.1, 0.1)}, "/means"),
