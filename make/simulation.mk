@@ -1,5 +1,5 @@
 # Offline simulation: the paper's experiments (studies/), the check that the kernels equal the production policies, the speed.
-.PHONY: reproduce reproduction-page equality-study bench-sim bench-sim-memory
+.PHONY: reproduce reproduction-page equality-study bench-sim bench-sim-memory bench-plan
 
 REPRODUCTION := docs/reproduction
 SIM_JOBS ?= -1
@@ -19,3 +19,6 @@ bench-sim: $(EVERYTHING) ## Measure the simulator's speed as ratios in one run.
 
 bench-sim-memory: $(EVERYTHING) ## Measure a study's memory with few and with many runs and draws.
 	$(BIN)/python -m benchmarks.simulation_memory --out benchmarks/results/simulation_memory.json
+
+bench-plan: $(EVERYTHING) ## Hold `bestarm plan` against experiments played draw by draw, and the demo's (15 minutes of one core).
+	OMP_NUM_THREADS=1 nice -n 10 $(BIN)/python -m benchmarks.plan_accuracy

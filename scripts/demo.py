@@ -28,7 +28,7 @@ from scripts.demo_service import START_SECONDS, DemoService, Trouble, require_fr
 
 _PORT = 8100
 """Not that of `make serve`: both may run."""
-_TICK_SECONDS = 0.25
+TICK_SECONDS = 0.25
 _ANSWER_SECONDS = 10
 _SILENT_SECONDS = 20
 _INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -203,7 +203,7 @@ def run(address: str, seconds: float | None = None, require_service: Callable[[]
             if not answers:
                 _say("The service answers again.")
             answers = True
-        time.sleep(max(0.0, began + tick * _TICK_SECONDS - time.monotonic()))
+        time.sleep(max(0.0, began + tick * TICK_SECONDS - time.monotonic()))
 
 
 def play(port: int) -> None:

@@ -23,7 +23,7 @@ from service.application.reads.replay import Difference
 from service.application.reads.replay import replay as replay_history
 from service.errors import BestArmError
 from service.settings import Settings
-from service.simulation import simulation_commands
+from service.simulation import plan_command, simulation_commands
 from service.storage.database import Database, display_url, require_file
 from service.storage.migrate import migrate as migrate_database
 from service.web.hosts import is_loopback
@@ -176,3 +176,4 @@ def migrate() -> None:
 
 
 simulation_commands.register(app)
+plan_command.register(app)

@@ -29,7 +29,7 @@ from service.web.api import (
     reward_routes,
 )
 from service.web.api.body import BodyMemory
-from service.web.dashboard import overview_routes, pages
+from service.web.dashboard import overview_routes, pages, plan_routes
 from service.web.fast_path.connection import ConnectionLimits, OpenConnections
 from service.web.fast_path.protocol import FastPathState
 from service.web.hosts import AllowedHosts
@@ -56,6 +56,7 @@ _ROUTES = (
     instance_routes,
     operations_routes,
     overview_routes,
+    plan_routes,
 )
 _ALLOCATIONS_PER_COLLECTION = 20_000
 _FILES_OF_OUR_OWN = 64

@@ -22,6 +22,7 @@ _FAMILIES = {
     "policy/test_policy_contract.py": "every policy",
     "simulation/kernels/test_elimination.py": "the baselines that drop arms",
     "simulation/kernels/test_top_two.py": "the baselines with a leader and a challenger",
+    "simulation/test_plan_reference.py": "what plans are held against",
     "test_layout.py": "this file",
     "test_package.py": "the wheel",
 }

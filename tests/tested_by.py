@@ -43,6 +43,7 @@ TESTED_BY = {
     "application/reads/instance_log.py": "api/test_deleting.py::test_the_log_of_the_instance_says_what_was_deleted",
     "application/reads/observation_list.py": "api/test_observations.py::test_they_are_read",
     "application/reads/overview.py": "web/dashboard/test_live.py::test_the_list_moves_within_two_seconds",
+    "application/reads/planning.py": "web/dashboard/test_plan.py::test_a_plan_is_answered_while_others_are_served",
     "application/reads/readiness.py": "web/test_problems.py::test_health_and_readiness",
     "application/reads/recommendation.py": "api/test_recommendation.py::test_after_some_rewards",
     "application/reads/time_window.py": "api/test_lists.py::test_assignments_and_events_of_a_time",
@@ -83,7 +84,6 @@ TESTED_BY = {
     "simulation/figures.py": "simulation/test_simulation_commands.py::test_simulate_writes_its_results",
     "simulation/policy_comparison.py": "simulation/test_simulation_commands.py::test_simulate_writes_its_results",
     "simulation/result_files.py": "simulation/test_simulation_commands.py::test_an_unwritable_folder_is_refused",
-    "simulation/sample_size.py": "simulation/test_simulation_commands.py::test_plan_answers",
     "simulation/simulation_options.py": "simulation/test_simulation_commands.py::test_bad_input_exits_with_2_and_a_sentence",
     "simulation/kernels/almost_tracking_kernel.py": "studies/test_production_equality.py::test_same_arms_as_production",
     "simulation/kernels/continuous_rejects.py": (
@@ -161,6 +161,7 @@ TESTED_BY = {
     "web/dashboard/overview_page.py": "web/dashboard/test_live.py::test_the_list_moves_within_two_seconds",
     "web/dashboard/overview_routes.py": "web/dashboard/test_craft.py::test_a_thousand_experiments_are_found_by_search_and_pages",
     "web/dashboard/pages.py": "web/dashboard/test_craft.py::test_pages_carry_the_strict_policy",
+    "web/dashboard/plan_routes.py": "web/dashboard/test_plan.py::test_what_cannot_be_planned_is_refused_where_it_is_wrong",
     "web/live/chart_routes.py": "api/test_fresh_charts.py::test_no_304_after_a_write",
     "web/live/heavy_reads.py": "api/test_load.py::test_expensive_reads_do_not_delay_cheap_requests",
     "web/live/recommendation_routes.py": "api/test_recommendation.py::test_an_etag_is_good_until_something_changes",

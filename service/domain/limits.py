@@ -52,6 +52,8 @@ DEEPEST_JSON = 128
 MOST_FORECAST_ARMS = 100
 # Ten years, as with expiry: nobody waits longer.
 MOST_FORECAST_DAYS = 3_650
+# A plan plays an experiment from its first draw, a hundred times or more: a second of processor for so many arms.
+MOST_PLANNED_ARMS = 100
 # A page of a list is read whole.
 LARGEST_PAGE = 1_000
 # And ends early where it would be longer than this: a page is held in memory, and rendered while others wait.

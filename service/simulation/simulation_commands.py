@@ -1,4 +1,4 @@
-"""The commands `simulate` and `plan` of the `bestarm` program.
+"""The command `simulate` of the `bestarm` program.
 
 Nothing here imports numba before a command runs, so that `bestarm serve` starts fast and without the extra `sim`.
 """
@@ -24,13 +24,14 @@ from service.simulation.simulation_options import (
     Runs,
     Seed,
     failures_as_sentences,
+    numbers,
     open_session,
+    reward_kind,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from service.simulation.sample_size import SampleSize
     from service.simulation.session import Result
 
 Delay = Annotated[int, typer.Option(help="Draws decided before a reward is known.")]
@@ -40,25 +41,14 @@ KindOption = Annotated[str, typer.Option("--kind", help=f"Rewards: {', '.join(RE
 PoliciesOption = Annotated[str, typer.Option(help="Policies, separated by commas; variants as simple_tracking:s=1.5:guard=0.25.")]
 
 
-def _numbers(text: str) -> list[float]:
-    """Comma-separated numbers."""
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise InvalidValue("/means", f"Means are numbers separated by commas, not {text!r}.") from None
-
-
 def _names(text: str) -> list[str]:
     """Comma-separated names."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _kind(text: str) -> Kind:
-    """By the API's word, or by the family of distributions."""
-    for kind, word in REWARD_KINDS.items():
-        if text in (kind, word):
-            return kind
-    raise InvalidValue("/kind", f"There are no {text!r} rewards. Kinds: {', '.join(REWARD_KINDS.values())}.")
+    """The family of distributions."""
+    return next(kind for kind, word in REWARD_KINDS.items() if word == reward_kind(text))
 
 
 def _environment(name: str | None, means: str | None, kind: str) -> Environment:
@@ -67,7 +57,7 @@ def _environment(name: str | None, means: str | None, kind: str) -> Environment:
         raise InvalidValue("/instance", "Give either --instance or --means.")
     if name is not None:
         return instance(name)
-    return of_means(_numbers(means or ""), _kind(kind))
+    return of_means(numbers(means or ""), _kind(kind))
 
 
 def _command_line() -> str:
@@ -123,57 +113,6 @@ def _print_written(table: Table, out: Path) -> None:
     console.print(f"Written to {out}")
 
 
-def plan(
-    *,
-    arms: Annotated[int | None, typer.Option(help="Number of arms.")] = None,
-    baseline: Annotated[float, typer.Option(help="The mean of the arms that are not better.")] = 0.0,
-    lift: Annotated[float | None, typer.Option(help="The smallest improvement worth finding.")] = None,
-    means: Annotated[str | None, typer.Option(help="All means, instead of arms, baseline and lift.")] = None,
-    kind: KindOption = "binary",
-    deviation: Annotated[float, typer.Option(help="Standard deviation of real rewards.")] = 1.0,
-    error: Annotated[float, typer.Option(help="The probability of a wrong recommendation that is acceptable.")] = 0.05,
-    delay: Delay = 0,
-    loss: Loss = 0.0,
-    random_delay: RandomDelay = False,
-    policies: PoliciesOption = "auto,almost_tracking,uniform",
-    runs: Runs = 1000,
-    seed: Seed = DEFAULT_SEED,
-    jobs: Jobs = 1,
-    out: Out = Path("plan"),
-    cluster: Cluster = None,
-) -> None:
-    """How many draws an experiment will need."""
-    with failures_as_sentences():
-        from service.simulation import result_files, sample_size  # noqa: PLC0415 - loads the simulator
-
-        given = _numbers(means) if means is not None else []
-        environment = sample_size.planned_environment(
-            arms=arms, baseline=baseline, lift=lift, means=given, kind=_kind(kind), deviation=deviation
-        ).with_traffic(delay, loss, geometric=random_delay)
-        with open_session(out, runs, seed, jobs, cluster) as session:
-            sizes = sample_size.find_sample_sizes(session, environment, error, _names(policies))
-        results = [size.result for size in sizes]
-        settings = {"study": "plan", "seed": seed, "runs": runs, "error": error, "command": _command_line()}
-        result_files.write_tables(out, results, settings)
-        result_files.write_curves(out, results, "plan", "probability of error while the experiment runs")
-        _print_sample_sizes(sizes, error, out)
-
-
-def _print_sample_sizes(sizes: Sequence[SampleSize], error: float, out: Path) -> None:
-    """The plan on the screen."""
-    from service.simulation.sample_size import can_be_sure  # noqa: PLC0415 - loads the simulator
-
-    table = Table("policy", f"draws until the error is {error:g}", "surely (95%)", "runs")
-    for size in sizes:
-        longest = f"more than {size.result.cell.budget:,}"
-        draws = f"{size.draws:,}" if size.draws else longest
-        unsure = longest if can_be_sure(size.result.runs, error) else "too few runs to tell"
-        surely = f"{size.surely:,}" if size.surely else unsure
-        table.add_row(size.policy, draws, surely, str(size.result.runs))
-    _print_written(table, out)
-
-
 def register(app: typer.Typer) -> None:
-    """Add the commands to the program."""
+    """Add the command to the program."""
     app.command("simulate")(simulate)
-    app.command("plan")(plan)

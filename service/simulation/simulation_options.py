@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from service.errors import BestArmError
+from service.domain import RewardKind
+from service.errors import BestArmError, InvalidValue
+from service.simulation.environments import REWARD_KINDS
 
 if TYPE_CHECKING:
     from service.simulation.session import Session
@@ -28,6 +30,22 @@ Jobs = Annotated[int, typer.Option(help="Cores to use; -1 for all.")]
 Seed = Annotated[int, typer.Option(help="Results depend on it and not on the number of cores.")]
 Out = Annotated[Path, typer.Option(help="Folder for the results; a study goes on where it stopped in it.")]
 Cluster = Annotated[str | None, typer.Option(help="Address of a dask scheduler, instead of --jobs.")]
+
+
+def numbers(text: str) -> list[float]:
+    """Comma-separated numbers."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InvalidValue("/means", f"Give numbers separated by commas, not {text!r}.") from None
+
+
+def reward_kind(text: str) -> RewardKind:
+    """By the API's word, or by the family of distributions."""
+    for family, word in REWARD_KINDS.items():
+        if text in (family, word):
+            return word
+    raise InvalidValue("/kind", f"There are no {text!r} rewards. Kinds: {', '.join(REWARD_KINDS.values())}.")
 
 
 @contextmanager

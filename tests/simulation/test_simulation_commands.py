@@ -12,12 +12,13 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from service.simulation import plan_command, simulation_commands
 from service.simulation.environments import of_means
 from service.simulation.kernels.catalogue import resolved_name
-from service.simulation.simulation_commands import register
 
 app = typer.Typer()
-register(app)
+simulation_commands.register(app)
+plan_command.register(app)  # a program with one command has no name for it
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -69,11 +70,6 @@ def test_simulate_writes_its_results(tmp_path: Path) -> None:
         (("simulate", "--instance", "9", "--means", "1,2", "--budget", "100"), "either --instance or --means"),
         (("simulate", "--instance", "9", "--budget", "100", "--runs", "0"), "number of runs"),
         (("simulate", "--means", "0.1,0.2", "--kind", "cauchy", "--budget", "100"), "no 'cauchy' rewards"),
-        (("plan", "--arms", "1", "--lift", "0.1"), "at least 2 arms"),
-        (("plan", "--arms", "3"), "--lift"),
-        (("plan", "--arms", "3", "--lift", "0"), "must be positive"),
-        (("plan", "--means", "0.1,0.2", "--error", "2"), "between 0 and 1"),
-        (("plan", "--means", "0.1,0.2", "--policies", "sr"), "anytime"),
     ],
 )
 def test_bad_input_exits_with_2_and_a_sentence(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
@@ -115,15 +111,6 @@ def test_an_unwritable_folder_is_refused(tmp_path: Path) -> None:
     assert "Cannot write" in text
 
 
-def test_plan_answers(tmp_path: Path) -> None:
-    """How many draws each policy needs; Simple Tracking not more than Uniform by far."""
-    code, text = run("plan", "--means", "0.2,0.2,0.2,0.5", "--runs", "200", "--error", "0.1", "--out", str(tmp_path))
-    assert code == 0, text
-    assert "simple_tracking" in text
-    assert (tmp_path / "plan.svg").exists()
-    assert (tmp_path / "results.csv").exists()
-
-
 @pytest.mark.process
 def test_importing_the_commands_loads_no_numba() -> None:
     """`bestarm serve` starts without the extra."""
@@ -139,8 +126,8 @@ def test_a_missing_extra_is_named(tmp_path: Path, missing: str) -> None:
     """Without numba, or without what draws the figures: the command to install it, exit code 2."""
     program = (
         f"import sys; sys.modules[{missing!r}] = None\n"
-        "import typer; from service.simulation.simulation_commands import register\n"
-        "app = typer.Typer(); register(app); app()"
+        "import typer; from service.simulation import plan_command, simulation_commands\n"
+        "app = typer.Typer(); simulation_commands.register(app); plan_command.register(app); app()"
     )
     command = [sys.executable, "-c", program, "simulate", "--instance", "9", "--budget", "100", "--out", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

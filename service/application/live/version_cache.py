@@ -27,6 +27,7 @@ class Subject(Enum):
     LIST = "a page of the dashboard's list"
     LIST_ROW = "an experiment in it"
     SPARKLINE = "the small picture beside it"
+    PLAN = "what to expect of an experiment that does not run yet"
 
 
 # Together; the least recently used goes first. A recommendation with 10 arms takes 3 KB, with 10,000 arms 3 MB.

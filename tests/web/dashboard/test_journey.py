@@ -95,7 +95,7 @@ def test_wrong_input_shows_its_message_beside_the_field(page: Page, http: httpx.
     page.get_by_label("Floor").nth(1).fill("many")
     page.get_by_role("button", name="Create experiment").click()
     expect(page.locator("[data-pointer='/key'] ~ .field-error")).to_contain_text("lower-case letters")
-    expect(page.locator("[data-pointer='/confidence'] ~ .field-error")).to_contain_text("less than 1")
+    expect(page.locator("[data-pointer='/confidence'] ~ .field-error")).to_contain_text("less than 100%")
     expect(page.locator("[data-pointer='/arms/1/min_share'] ~ .field-error")).to_contain_text("valid number")
     expect(page.get_by_label("Key").first).to_be_focused()
     expect(page.get_by_label("Key").first).to_have_attribute("aria-invalid", "true")
