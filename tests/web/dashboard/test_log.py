@@ -65,3 +65,20 @@ def test_findings_and_changes_are_told_in_words(page: Page, http: httpx.Client, 
     page.get_by_role("button", name="Findings").click()
     expect(log).to_contain_text("Shown: Grey is better than Green")
     expect(log).to_contain_text("Shown: Green is harmful, worse than Grey, the control")
+
+
+def test_what_was_read_is_not_read_again(page: Page, http: httpx.Client, key: str) -> None:
+    """After the first page only news are asked for, and older entries that were fetched stay."""
+    create(http, key)
+    for number in range(120):
+        http.patch(f"/v1/experiments/{key}", json={"name": f"Name {number}"})
+    page.goto(f"/experiments/{key}")
+    entries = page.locator(".log li")
+    expect(entries).to_have_count(100)
+    page.get_by_role("button", name="Show older").click()
+    expect(entries).to_have_count(121)
+    with page.expect_request(lambda request: "/events?" in request.url) as asked:
+        http.post(f"/v1/experiments/{key}/pause")
+    assert "since=" in asked.value.url
+    expect(entries).to_have_count(122)
+    expect(entries.first).to_contain_text("Paused")

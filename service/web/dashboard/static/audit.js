@@ -11,6 +11,7 @@ const VIEWS = [
   ["all", "Everything", null],
 ];
 const PAGE = 100;
+const MOST_AT_ONCE = 1000;
 const MOST_PAGES_AT_ONCE = 5;
 const HOUR_MS = 3600000;
 
@@ -27,7 +28,39 @@ export function together(events) {
   return shown;
 }
 
-/** The log; `named` gives an arm's name by its key, `changed` is called when the last change is another one. */
+/** The events of some kinds, newest first: read once, and then only what is new, because there may be a million expiries between them. */
+function reader(key, kinds) {
+  let token = null;
+  let until = null;
+
+  function page(more) {
+    const query = new URLSearchParams(more);
+    if (kinds) query.set("kind", kinds.join(","));
+    return get(`${path(key, "events")}?${query}`);
+  }
+  const own = {
+    events: null,
+    hasOlder: () => token !== null,
+    /** `asOf`: the time up to which the service's history is known to be there. */
+    async renew(asOf) {
+      const news = await page({ page_size: PAGE, ...(until ? { since: until } : {}) });
+      const known = new Set(news.events.map((event) => event.sequence));
+      if (!until || news.next_page_token) {
+        own.events = news.events;
+        token = news.next_page_token;
+      } else own.events = [...news.events, ...own.events.filter((event) => !known.has(event.sequence))];
+      until = asOf;
+    },
+    async older() {
+      const next = await page({ page_size: kinds ? PAGE : MOST_AT_ONCE, page_token: token });
+      own.events = [...own.events, ...next.events];
+      token = next.next_page_token;
+    },
+  };
+  return own;
+}
+
+/** The log; `named` gives an arm's name by its key, `changed` is called when the last change may be another one. */
 export function auditLog(key, named, changed) {
   const list = h("ol", { class: "log" });
   const nothing = h("p", { class: "muted", hidden: true }, "Nothing of the kind.");
@@ -39,21 +72,13 @@ export function auditLog(key, named, changed) {
     h("div", { class: "section-title" }, h("h2", { id: "log-title" }, "What happened"), h("div", { class: "tabs", role: "group", "aria-label": "Of what kind" }, tabs)),
     h("div", { class: "card" }, list, nothing, more),
   );
+  const readers = Object.fromEntries(VIEWS.map(([view, , kinds]) => [view, reader(key, kinds)]));
+  const { people } = readers;
   let view = "people";
-  let events = [];
-  let token = null;
-  let people = null;
-
-  const kinds = () => VIEWS.find(([name]) => name === view)[2];
-
-  async function page(of, from, size = PAGE) {
-    const query = new URLSearchParams({ page_size: size });
-    if (of) query.set("kind", of.join(","));
-    if (from) query.set("page_token", from);
-    return get(`${path(key, "events")}?${query}`);
-  }
+  let asOf = null;
 
   function show() {
+    const { events, hasOlder } = readers[view];
     tabs.forEach((tab, index) => tab.setAttribute("aria-pressed", String(VIEWS[index][0] === view)));
     replace(
       list,
@@ -67,34 +92,28 @@ export function auditLog(key, named, changed) {
       ),
     );
     nothing.hidden = events.length > 0;
-    more.hidden = !token;
+    more.hidden = !hasOlder();
   }
 
   async function choose(chosen) {
     view = chosen;
-    await load().catch(() => {});
+    await load(asOf).catch(() => {});
   }
 
   /** The newest; what people did is read in any case, because the top of the page speaks of it. */
-  async function load() {
+  async function load(known) {
+    asOf = known;
     const asked = view;
-    const [done, wanted] = await Promise.all([page(BY_PEOPLE), view === "people" ? null : page(kinds())]);
-    people = done.events;
-    if (asked !== view) return;
-    const first = wanted ?? done;
-    events = first.events;
-    token = first.next_page_token;
-    show();
+    await Promise.all([...new Set([people, readers[asked]])].map((one) => one.renew(known)));
+    if (asked === view) show();
     changed();
   }
 
   /** Older ones, until there is a line more: an hour may have many expiries. */
   async function older() {
     const lines = list.children.length;
-    for (let turn = 0; token && turn < MOST_PAGES_AT_ONCE && list.children.length <= lines; turn += 1) {
-      const next = await page(kinds(), token, view === "all" ? 1000 : PAGE);
-      events = [...events, ...next.events];
-      token = next.next_page_token;
+    for (let turn = 0; readers[view].hasOlder() && turn < MOST_PAGES_AT_ONCE && list.children.length <= lines; turn += 1) {
+      await readers[view].older();
       show();
     }
   }
@@ -104,10 +123,10 @@ export function auditLog(key, named, changed) {
     load,
     /** The last change by people, in words: undefined before it was read, null if there is none. */
     lastChange() {
-      const last = people?.find(isByPeople);
-      return people === null ? undefined : last ? { words: sentence(last, named), at: last.at, by: doer(last) } : null;
+      const last = people.events?.find(isByPeople);
+      return people.events === null ? undefined : last ? { words: sentence(last, named), at: last.at, by: doer(last) } : null;
     },
     /** The event that concluded it, if it is among the newest. */
-    conclusion: () => people?.find((event) => event.kind === "lifecycle" && event.details.move === "conclude") ?? null,
+    conclusion: () => people.events?.find((event) => event.kind === "lifecycle" && event.details.move === "conclude") ?? null,
   };
 }

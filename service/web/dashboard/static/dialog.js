@@ -64,7 +64,7 @@ export function shown(title, ...content) {
   const dialog = h("dialog", { "aria-labelledby": id, class: "wide" });
   const close = h("button", { class: "button", type: "button", onClick: () => dialog.close() }, "Close");
   const before = document.activeElement;
-  replace(dialog, h("div", { class: "reading" }, h("h2", { id }, title), content, h("p", { class: "actions" }, close)));
+  replace(dialog, h("div", { class: "dialog-content" }, h("h2", { id }, title), content, h("p", { class: "actions" }, close)));
   dialog.addEventListener("close", () => {
     dialog.remove();
     if (before?.isConnected) before.focus();

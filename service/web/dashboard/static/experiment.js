@@ -32,7 +32,7 @@ const shapeOf = ({ status, concluded_arm: served, confidence, verdict, arms }) =
 const countsOf = ({ draws, observations, pending }) => `${draws} ${observations} ${pending}`;
 
 async function describe() {
-  const [experiment] = await Promise.all([get(path(key)), view?.log.load()]);
+  const [experiment] = await Promise.all([get(path(key)), view?.log.load(now.recommendation.as_of)]);
   now.experiment = experiment;
   describedAt = Date.now();
   if (view && now.recommendation) showSettings();
@@ -115,7 +115,7 @@ function show() {
   if (!view) {
     view = build();
     showSettings();
-    view.log.load().catch(() => {});
+    view.log.load(recommendation.as_of).catch(() => {});
   }
   setStatus(view.pill, recommendation.status);
   view.steps.show(recommendation.status);

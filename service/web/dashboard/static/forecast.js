@@ -45,7 +45,7 @@ export function forecasts(key, changed) {
     /** The recommendation is this one now. */
     follow(recommendation) {
       wanted = recommendation;
-      if (recommendation.status === "archived" || recommendation.status === "draft" || whyNot(recommendation)) return;
+      if (!["running", "paused"].includes(recommendation.status) || whyNot(recommendation)) return;
       if (newest?.version === recommendation.version) return;
       const rest = askedAt + REST_MS - Date.now();
       if (rest <= 0 || decisive(recommendation) !== askedFor) ask();
