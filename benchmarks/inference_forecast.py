@@ -4,7 +4,8 @@
 
 In every run the arms' means are drawn anew. The default policy plays a while, a forecast is made, and it plays on, draw by draw,
 until the verdict or the end. A forecast comes true when the verdict comes within its middle 80%. Where no verdict comes before
-the end, it is true if the forecast ends beyond it. Writes docs/inference/forecast.json.
+the end, it is true if the forecast ends beyond it. Writes docs/inference/forecast.json after each case, and goes on where it
+stopped.
 """
 
 from __future__ import annotations
@@ -136,11 +137,13 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
-    rows = []
+    found = {row["case"]: row for row in json.loads(arguments.results.read_text())} if arguments.results.exists() else {}
     for case in CASES:
-        rows.append(study(case, arguments.runs))
-        print(rows[-1], flush=True)
-        arguments.results.write_text(json.dumps(rows, indent=1) + "\n")
+        if case.name not in found:
+            found[case.name] = study(case, arguments.runs)
+            print(found[case.name], flush=True)
+            rows = [found[each.name] for each in CASES if each.name in found]
+            arguments.results.write_text(json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -101,12 +101,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=2000)
     parser.add_argument("--rewards", type=int, default=5000)
+    parser.add_argument("--kind", choices=["binary", "bounded", "real"], help="play only these again, and keep the others")
     arguments = parser.parse_args()
-    rows = []
+    kept = json.loads(RESULTS.read_text()) if arguments.kind else []
+    found = {row["instance"]: row for row in kept}
     for instance in one_arm():
-        rows.append(study(instance, arguments.runs, arguments.rewards, 0.05))
-        print(rows[-1], flush=True)
-        RESULTS.write_text(json.dumps(rows, indent=1) + "\n")
+        if arguments.kind in {None, instance.reward.kind}:
+            found[instance.name] = study(instance, arguments.runs, arguments.rewards, 0.05)
+            print(found[instance.name], flush=True)
+            RESULTS.write_text(json.dumps(list(found.values()), indent=1) + "\n")
 
 
 if __name__ == "__main__":
