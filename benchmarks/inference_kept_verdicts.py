@@ -33,6 +33,7 @@ from service.inference.verdict import new_findings, verdict
 
 RESULTS = Path(__file__).parent.parent / "docs" / "inference" / "kept_verdicts.json"
 CONFIDENCE = 0.95
+_ROUNDING = 1e-12
 _MADE = Experiment(1, "e", "E", "", PolicySpec(), RewardSpec(), None, False, CONFIDENCE, None, "running", None, 0)
 
 
@@ -46,7 +47,7 @@ class Case:
     def is_wrong(self, arm: int) -> bool:
         """Is another arm at least as good, or better by what is worthwhile?"""
         others = np.delete(self.instance.means, arm).max() - self.instance.means[arm]
-        return bool(others >= (self.worthwhile or 0.0))
+        return bool(others >= (self.worthwhile or 0.0) - _ROUNDING)
 
 
 def cases() -> list[Case]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -197,10 +198,46 @@ def speed() -> str:
             row["kind"],
             "clear winner" if row["clear_winner"] else "close race",
             *(f"{row[name]:.2f}" for name in ("intervals", "separated", "error_estimate", "drift", "total", "total_fastest")),
+            *(f"{row[name]:.2f}" for name in ("worthwhile", "lifts")),
         ]
         for row in load("speed")
     ]
-    return table(["K", "kind", "case", "intervals", "separated", "error estimate", "drift", "all, median", "all, fastest"], cells)
+    parts = ["intervals", "separated", "error estimate", "drift", "all, median", "all, fastest"]
+    return table(["K", "kind", "case", *parts, "and a worthwhile difference", "and lifts"], cells)
+
+
+def lift() -> str:
+    """Coverage of differences and ratios to the control."""
+    order = {"binary": 0, "bounded": 1, "real": 2}
+    cells = [
+        [
+            row["instance"],
+            share(row["runs_with_a_missed_difference"], row["runs"]),
+            share(row["runs_with_a_missed_ratio"], row["runs"]),
+            share(row["runs_with_either"], row["runs"]),
+        ]
+        for row in sorted(load("lift"), key=lambda row: order[row["kind"]])
+    ]
+    return table(["means", "a difference missed", "a ratio missed", "either"], cells)
+
+
+def kept_verdicts() -> str:
+    """Verdicts taken back, and wrong ones."""
+    cells = [
+        [
+            row["case"],
+            f"{row['runs']:,}",
+            f"{row['decided']:,}",
+            share(row["wrong"], row["runs"]),
+            f"{row['taken_back']}",
+            f"{row['changed_arm']}",
+            f"{row['contradicted']}",
+            f"{row['would_have_gone_back']:,}",
+        ]
+        for row in load("kept_verdicts")
+    ]
+    head = ["means", "experiments", "decided", "wrong", "taken back", "another arm", "contrary shown", "would have gone back"]
+    return table(head, cells)
 
 
 def verdicts() -> str:
@@ -280,11 +317,14 @@ def replaced(text: str, name: str, section: str) -> str:
 
 
 def main() -> None:
-    """Fill the page in."""
+    """Fill the page in, or the sections that are named."""
+    named = sys.argv[1:]
     page = DOCS / "inference.md"
     text = page.read_text()
-    for section in (coverage, verdicts, unequal, width, ville, peeking, calibration, forecast, speed):
+    for section in (coverage, lift, verdicts, kept_verdicts, unequal, width, ville, peeking, calibration, forecast, speed):
         name = section.__name__
+        if named and name not in named:
+            continue
         if not (RESULTS / f"{name}.json").exists():
             print(f"no results for {name} yet")
             continue

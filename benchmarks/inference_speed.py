@@ -2,7 +2,7 @@
 
     python -m benchmarks.inference_speed
 
-Two cases for each reward kind and K: a close race, and a clear winner, for which separation must look at every rival.
+Two cases for each reward kind and K: a close race, and a clear winner; and what a worthwhile difference and a control add.
 Milliseconds of processor time on one core (other work on the machine does not count), the median and the fastest of many
 calls. Writes docs/inference/speed.json.
 """
@@ -22,14 +22,18 @@ from service.inference.drift import Period, drifting
 from service.inference.error_estimate import error_estimate
 from service.inference.intervals import confidence_intervals
 from service.inference.levels import arm_levels
+from service.inference.lift import lifts
 from service.inference.separation import all_shown, rival_evidence
 
 RESULTS = Path(__file__).parent.parent / "docs" / "inference" / "speed.json"
 REWARDS = 20_000
+WORTHWHILE = 0.05
+# What every recommendation has.
+ALWAYS = ("intervals", "separated", "error_estimate", "drift")
 
 
 def experiment(reward: RewardSpec, arms: int, *, clear: bool) -> dict[str, Callable[[], object]]:
-    """The four calls on one experiment."""
+    """The four calls on one experiment, and the two that a worthwhile difference and a control ask for."""
     rng = np.random.default_rng(arms)
     counts: Ints = np.full(arms, REWARDS)
     means: Floats = rng.uniform(0.1, 0.5, arms)
@@ -47,6 +51,12 @@ def experiment(reward: RewardSpec, arms: int, *, clear: bool) -> dict[str, Calla
         ),
         "error_estimate": lambda: error_estimate(reward, counts, means, variances, leader=leader, active=active),
         "drift": lambda: drifting(reward, earlier, recent, levels),
+        "worthwhile": lambda: all_shown(
+            rival_evidence(
+                reward, counts, means, variances, leader=leader, active=active, added=added, alpha=0.05, margin=WORTHWHILE
+            )
+        ),
+        "lifts": lambda: lifts(reward, counts, means, variances, control=0, added=added, alpha=0.05),
     }
 
 
@@ -71,7 +81,7 @@ def main() -> None:
                 for name, call in experiment(reward, arms, clear=clear).items():
                     times = milliseconds(call, repeats)
                     row[name] = round(times[0], 3)
-                    totals += times
+                    totals += times if name in ALWAYS else 0.0
                 rows.append(row | {"total": round(float(totals[0]), 3), "total_fastest": round(float(totals[1]), 3)})
                 print(rows[-1])
     RESULTS.write_text(json.dumps(rows, indent=1) + "\n")

@@ -1,12 +1,19 @@
 # The studies behind docs/inference.md. Each writes its figures to docs/inference/; the report turns them into tables and pictures.
 STUDY := OMP_NUM_THREADS=1 nice -n 10 $(BIN)/python -m
 
-.PHONY: inference-verdicts inference-unequal inference-forecast inference-study inference-coverage inference-width inference-peeking inference-calibration inference-speed inference-report
+INFERENCE := inference-coverage inference-lift inference-kept-verdicts inference-verdicts inference-unequal inference-forecast inference-width inference-peeking inference-calibration inference-speed inference-report
+.PHONY: inference-study $(INFERENCE)
 
-inference-study: inference-coverage inference-verdicts inference-unequal inference-forecast inference-width inference-peeking inference-calibration inference-speed inference-report ## All studies of the inference: coverage, width, peeking, calibration, cost (under an hour on one core).
+inference-study: $(INFERENCE) ## All studies of the inference: coverage, lifts, verdicts, width, peeking, calibration, cost (some hours on one core).
 
 inference-coverage: $(EVERYTHING) ## Coverage and false separation, 2,000 runs of 5,000 draws a look after each (goes on where it stopped).
 	$(STUDY) benchmarks.inference_coverage
+
+inference-lift: $(EVERYTHING) ## Coverage of the lift over the control, 2,000 runs of 5,000 draws (goes on where it stopped).
+	$(STUDY) benchmarks.inference_lift
+
+inference-kept-verdicts: $(EVERYTHING) ## Verdicts that are kept: taken back, wrong, over 1,000 experiments a case (goes on where it stopped).
+	$(STUDY) benchmarks.inference_kept_verdicts
 
 inference-verdicts: $(EVERYTHING) ## Draws until the leader is separated, against the test before.
 	$(STUDY) benchmarks.inference_verdicts

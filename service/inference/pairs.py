@@ -105,8 +105,8 @@ def _real_least(high: Samples, low: Samples, goals: Floats) -> Floats:
     """
     middle = _between(high, low)
     least: Floats = np.minimum(
-        real.log_evidence(high, middle) + real.log_evidence(low, low.means),
-        real.log_evidence(low, middle) + real.log_evidence(high, high.means),
+        real.log_evidence(high, middle) + real.least_log_evidence(low),
+        real.log_evidence(low, middle) + real.least_log_evidence(high),
     )
     rows = np.flatnonzero(least < goals)
     if len(rows):

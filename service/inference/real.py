@@ -38,14 +38,31 @@ def _log_growth(counts: Floats) -> Floats:
 
 
 def log_evidence(samples: Samples, candidates: Floats) -> Floats:
-    """The values of log T_n(m) at the candidate means; -infinity while the rewards have no spread."""
+    """The values of log T_n(m) at the candidate means; -infinity while the rewards have no spread.
+
+    With y = n D^2 / Q and s = c^2 / (n + c^2) the ratio in T is (1 + y)/(1 + s y) = 1 + (1 - s) y / (1 + s y): one logarithm.
+    """
     counts, means, squares = samples
     spread = squares > 0.0
-    scale = np.where(spread, squares, 1.0)
-    deviation = counts * np.minimum(np.abs(means - candidates) / np.sqrt(scale), _FARTHEST) ** 2
-    shrunk = deviation * np.exp(-_log_growth(counts))
-    log_ratio = counts * (np.log1p(deviation) - np.log1p(shrunk)) - _log_growth(counts)
-    return np.where(spread, 0.5 * log_ratio, -np.inf)
+    deviation: Floats = np.abs(means - candidates)
+    deviation *= 1.0 / np.sqrt(np.where(spread, squares, 1.0))
+    np.minimum(deviation, _FARTHEST, out=deviation)
+    deviation *= deviation
+    deviation *= counts
+    shrinkage = PRIOR_REWARDS / (counts + PRIOR_REWARDS)
+    gain = deviation * shrinkage
+    gain += 1.0
+    np.divide(deviation, gain, out=gain)
+    gain *= 1.0 - shrinkage
+    np.log1p(gain, out=gain)
+    gain *= 0.5 * counts
+    gain -= 0.5 * _log_growth(counts)
+    return gain if spread.all() else np.where(spread, gain, -np.inf)
+
+
+def least_log_evidence(samples: Samples) -> Floats:
+    """That at the samples' own means."""
+    return np.where(samples.squares > 0.0, -0.5 * _log_growth(samples.counts), -np.inf)
 
 
 def largest_bend(samples: Samples) -> Floats:

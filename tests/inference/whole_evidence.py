@@ -61,14 +61,14 @@ class Edge:
 
     def __init__(self, kind: RewardKind, high: Samples, low: Samples, *, least: float, most: float) -> None:
         self.kind, self.high, self.low = kind, high, low
-        self.high_means = np.linspace(least, high.means[0] if kind == "real" else 1.0, 2401)
+        self.high_means = np.linspace(least, high.means[0] if kind == "real" else 1.0, 1201)
         self.range = (float(low.means[0]) if kind == "real" else 0.0), most
 
     def low_means(self, goal: float) -> Floats:
         """For each high mean the highest low mean that is not ruled out; minus infinity where all are."""
         inside, outside = (np.full(len(self.high_means), end) for end in self.range)
         none = log_evidence(self.kind, self.high, self.low, self.high_means, inside) >= goal
-        for _ in range(45):
+        for _ in range(34):
             middle = 0.5 * (inside + outside)
             possible = log_evidence(self.kind, self.high, self.low, self.high_means, middle) < goal
             inside, outside = np.where(possible, middle, inside), np.where(possible, outside, middle)
