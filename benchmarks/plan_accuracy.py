@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from service.simulation.verdict_plan import QUICK, THOROUGH, Question, plan, run
 
 RESULTS = Path(__file__).parent / "results" / "plan_accuracy.json"
 WITHIN = 0.15
+Row: TypeAlias = dict[str, Any]
 _BINARY, _REAL, _BOUNDED = RewardSpec("binary"), RewardSpec("real"), RewardSpec("bounded", minimum=0.0, maximum=10.0)
 
 
@@ -70,14 +72,26 @@ def settings() -> list[Setting]:
     ]
 
 
-def measure(setting: Setting, runs: int, played: Callable[[Setting, int], Ends]) -> dict[str, object]:
-    """One row of the table."""
-    prospect, began = setting.prospect, time.process_time()
+def played_row(setting: Setting, runs: int, played: Callable[[Setting, int], Ends]) -> Row:
+    """What happens, draw by draw."""
+    began = time.process_time()
     ends = played(setting, runs)
-    waits = ends.separated if prospect.worthwhile is None else ends.decided
-    seconds = time.process_time() - began
-    row: dict[str, object] = {"setting": setting.name, "runs": runs, "draws": _whole(np.median(waits))}
-    row |= {"low": _whole(np.quantile(waits, 0.1)), "high": _whole(np.quantile(waits, 0.9))}
+    waits = ends.separated if setting.prospect.worthwhile is None else ends.decided
+    low, median, high = (float(np.quantile(waits, part)) for part in (0.1, 0.5, 0.9))
+    seconds = round(time.process_time() - began, 1)
+    return {
+        "setting": setting.name,
+        "runs": runs,
+        "draws": _whole(median),
+        "low": _whole(low),
+        "high": _whole(high),
+        "seconds": seconds,
+    }
+
+
+def planned_row(setting: Setting, played: Row) -> Row:
+    """The same with what the plans say."""
+    prospect, row = setting.prospect, dict(played)
     for name, effort in (("plan", THOROUGH), ("form", QUICK)):
         began = time.process_time()
         question = Question(prospect, runs=runs_for(len(prospect.means), effort), step=effort.step, compared=False)
@@ -87,10 +101,10 @@ def measure(setting: Setting, runs: int, played: Callable[[Setting, int], Ends])
             "low": found.low,
             "high": found.high,
             "runs": question.runs,
-            "ratio": None if found.median is None else round(found.median / float(np.median(waits)), 3),
+            "ratio": None if found.median is None else round(found.median / played["draws"], 3),
             "seconds": round(time.process_time() - began, 2),
         }
-    return row | {"seconds": round(seconds, 1)}
+    return row
 
 
 def _whole(value: float) -> int | None:
@@ -111,13 +125,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=4_000, help="times arms; 200 to 1,600 runs")
     parser.add_argument("--demo-runs", type=int, default=120)
+    parser.add_argument("--plans-only", action="store_true", help="keep what was played, and plan anew")
     parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
-    rows: list[dict[str, object]] = []
+    kept = {row["setting"]: row for row in json.loads(arguments.out.read_text())["settings"]} if arguments.plans_only else {}
+    rows: list[Row] = []
     jobs = [(one, max(200, min(1_600, arguments.runs // len(one.prospect.means))), _compiled) for one in settings()]
     jobs += [(Setting(name, prospect, 60_000), arguments.demo_runs, _served) for name, prospect in demo_prospects().items()]
     for setting, runs, played in jobs:
-        rows.append(measure(setting, runs, played))
+        rows.append(planned_row(setting, kept.get(setting.name) or played_row(setting, runs, played)))
         print(rows[-1], flush=True)
         arguments.out.write_text(json.dumps({"within": WITHIN, "settings": rows}, indent=1) + "\n")
 

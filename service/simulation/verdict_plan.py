@@ -154,7 +154,9 @@ def plan(question: Question, moved: Callable[[float], None] = lambda _: None) ->
         wanted.append(replace(prospect, policy=PolicySpec("uniform", keeps_floors=True)))
     played = []
     for place, one in enumerate(wanted):
-        runs = VerdictRuns(one, question.runs, np.random.default_rng([question.seed, place]), question.step)
+        # Among equals the leader changes all the time, and a verdict hangs on the moment: shorter steps.
+        step = question.step if one.has_best else question.step / 2.0
+        runs = VerdictRuns(one, question.runs, np.random.default_rng([question.seed, place]), step)
         # Equals never separate; for the comparison only the verdict matters.
         thorough = one.has_best and (place == 0 or not judged)
         runs.play(until_separated=thorough, enough=_HIGH, moved=lambda part, done=place: moved((done + part) / len(wanted)))  # type: ignore[misc]
