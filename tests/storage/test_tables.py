@@ -165,7 +165,7 @@ def test_lists_of_experiments_are_carried_by_indexes(listed: Listed) -> None:
     async def read(connection: Connection) -> None:
         for wanted, before in product(filters, (None, 10_000)):
             await stored_experiments.page_of_experiments(connection, wanted, before=before, limit=21)
-        await experiment_list.page_of_versions(connection, text="", status="draft", skip=0, limit=20)
+        await experiment_list.page_of_versions(connection, ExperimentFilter(status="draft"), "-created_at", skip=0, limit=20)
 
     listed.run(fill())
     plans = listed.run(listed.plans(read))

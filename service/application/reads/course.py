@@ -41,19 +41,12 @@ class Course:
 
 async def course(reader: Reader, key: str, points: int) -> Course:
     """At most so many points, thinned evenly, of which the last is the present. To be run in a lane."""
-    ledger, chosen = await _snapshots(reader, key, points)
+    ledger, chosen = await snapshots(reader, key, points)
     return Course(ledger.experiment, ledger.arms, [_point(ledger.experiment, ledger.arms, one) for one in chosen])
 
 
-async def leaders_share(reader: Reader, key: str, points: int) -> tuple[int, list[float]]:
-    """The version, and the share over time of the arm that leads now. To be run in a lane."""
-    ledger, chosen = await _snapshots(reader, key, points)
-    leader, present = _leader(ledger.experiment, chosen[-1]), chosen[-1].sequence
-    return present, [] if leader is None else [snapshot.share(leader) for snapshot in chosen]
-
-
-async def _snapshots(reader: Reader, key: str, points: int) -> tuple[Ledger, list[Snapshot]]:
-    """The ledger of the present, and snapshots of which it is the last."""
+async def snapshots(reader: Reader, key: str, points: int) -> tuple[Ledger, list[Snapshot]]:
+    """The ledger of the present, and at most so many snapshots, thinned evenly, of which it is the last. To be run in a lane."""
     async with reader.database.reading() as connection:
         progress, records = await stored_experiments.experiment_by_key(connection, key)
         most = max(2, min(points, MOST_COURSE_ENTRIES // len(records)))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from service.application.context import Context
+    from service.application.live.reader import Reader
     from service.domain import Snapshot
 
 _MICROSECONDS_A_DAY = 86_400_000_000
@@ -49,21 +50,38 @@ class Outlook:
 
 async def outlook(context: Context, key: str) -> Outlook:
     """The forecast of what is stored now, computed off the event loop, one at a time in each process."""
-    async with context.database.reading() as connection:
-        progress, records = await stored_experiments.experiment_by_key(connection, key)
-        ledger = Ledger(progress, records)
-        situation = situation_of(ledger)
-        versions = await stored_history.snapshot_sequences(connection, progress.experiment.id)
-        course = await stored_history.snapshots_at(connection, progress.experiment.id, versions)
+    ledger, course = await _read(context, key)
+    situation = situation_of(ledger)
     async with context.forecasting:
-        rng = np.random.default_rng([progress.experiment.policy.seed, progress.version])
-        found = await asyncio.to_thread(forecast, situation, rng)
+        found = await asyncio.to_thread(forecast, situation, _rng(ledger))
+    return _outlook(ledger, course, found)
+
+
+async def outlook_in_lane(reader: Reader, key: str) -> Outlook:
+    """The same, in a lane's process, which does one thing at a time anyway."""
+    ledger, course = await _read(reader, key)
+    return _outlook(ledger, course, forecast(situation_of(ledger), _rng(ledger)))
+
+
+async def _read(reader: Reader | Context, key: str) -> tuple[Ledger, list[Snapshot]]:
+    async with reader.database.reading() as connection:
+        progress, records = await stored_experiments.experiment_by_key(connection, key)
+        versions = await stored_history.snapshot_sequences(connection, progress.experiment.id)
+        return Ledger(progress, records), await stored_history.snapshots_at(connection, progress.experiment.id, versions)
+
+
+def _rng(ledger: Ledger) -> np.random.Generator:
+    """One version has one forecast."""
+    return np.random.default_rng([ledger.experiment.policy.seed, ledger.version])
+
+
+def _outlook(ledger: Ledger, course: Sequence[Snapshot], found: Forecast) -> Outlook:
     return Outlook(
-        version=progress.version,
-        as_of=progress.as_of,
+        version=ledger.version,
+        as_of=ledger.as_of,
         forecast=found,
-        rate_per_day=_rate_per_day(ledger, course),
-        running=progress.experiment.status == "running",
+        rate_per_day=rate_per_day(ledger, course),
+        running=ledger.experiment.status == "running",
     )
 
 
@@ -88,7 +106,7 @@ def situation_of(ledger: Ledger) -> Situation:
     )
 
 
-def _rate_per_day(ledger: Ledger, course: Sequence[Snapshot]) -> float | None:
+def rate_per_day(ledger: Ledger, course: Sequence[Snapshot]) -> float | None:
     """Of the later half of the draws, as the course has them."""
     total = sum(one.draws for one in ledger.statistics)
     earlier = [(one.at, sum(one.draws)) for one in course if 2 * sum(one.draws) <= total]
