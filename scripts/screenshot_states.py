@@ -34,6 +34,8 @@ class State:
     """None: visitors convert or not; else rewards vary so much around the arm's worth."""
     pending: int = 0
     """Visitors at the end whose reward has not come yet."""
+    slow: bool = False
+    """Do the visitors leave time to find out what they show, which is looked for once a second?"""
     moves: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
     @property
@@ -129,6 +131,7 @@ STATES = [
         worth={"start": 0.18, "know": 0.31, "stop": 0.24},
         visitors=4_800,
         days=16,
+        slow=True,
         pending=60,
     ),
     State(
@@ -146,8 +149,8 @@ STATES = [
                 {"key": "outline", "name": "Outline", "value": {"color": "transparent"}},
             ],
         },
-        worth={"grey": 0.11, "green": 0.165, "orange": 0.135, "outline": 0.07},
-        visitors=2_400,
+        worth={"grey": 0.10, "green": 0.19, "orange": 0.13, "outline": 0.07},
+        visitors=3_600,
         days=8,
         pending=50,
     ),
@@ -158,9 +161,12 @@ def fill(address: str) -> None:
     """Create the experiments, let their visitors come, and wait until what they show has been found."""
     api, chance = Demo(address), random.Random(11)  # noqa: S311 - visitors, not secrets
     for state in STATES:
-        api.call("POST", "/v1/experiments", state.experiment)
-        for _ in range(60):
+        policy = {"policy": {"kind": "auto", "seed": 1}} | state.experiment
+        api.call("POST", "/v1/experiments", policy)
+        for number in range(60):
             _visit(api, state, state.visitors // 60, chance)
+            if state.slow and number % 8 == 0:
+                time.sleep(1.1)
         _visit(api, state, state.visitors % 60, chance)
         if state.pending:
             api.call("POST", f"/v1/experiments/{state.key}/assignments/batch", {"count": state.pending})

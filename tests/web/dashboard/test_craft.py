@@ -47,7 +47,7 @@ def test_axe_finds_nothing(browser: Browser, dashboard: Server, where: str, *, s
         page.goto(where)
         page.wait_for_selector("main h1")
         if where == "/experiments/rich":
-            page.locator(".chart img").nth(2).wait_for()
+            page.locator(".chart svg[data-version]").nth(2).wait_for()
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "wider than the screen"
         found = Axe().run(page)
         assert not found.response["violations"], found.generate_report()

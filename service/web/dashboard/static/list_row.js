@@ -53,7 +53,7 @@ export function liftTexts({ lift, reward }) {
 
 /** When the verdict will be there, or since when it is: words, more words below, and all of it. */
 export function forecastTexts({ status: life, verdict, forecast }) {
-  if (verdict.state === "decided") return verdict.since ? ["there", `since ${date(verdict.since)}`, `Decided since ${fullTime(verdict.since)}`] : ["there", "", ""];
+  if (verdict.state === "decided") return verdict.since ? [`since ${date(verdict.since)}`, "", `Decided since ${fullTime(verdict.since)}`] : ["now", "", ""];
   if (life !== "running") return ["–", "", "A forecast needs traffic"];
   if (verdict.state === "collecting") return ["–", "", "Too early to tell"];
   if (!forecast) return ["–", "", "Still being computed, or there are too many arms"];
