@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from service.application.live import cached_reads
 from service.application.live.version_cache import Cached, Subject
-from service.application.reads import forecast, overview, traffic
+from service.application.reads import forecast, list_traffic, overview
 from service.errors import BestArmError
 from service.web.api import views
 from service.web.dashboard.overview_order import OF_TRAFFIC, in_order
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from service.application.live.reader import Reader
+    from service.application.reads.list_traffic import Traffic
     from service.application.reads.recommendation import Recommendation
-    from service.application.reads.traffic import Traffic
     from service.domain import Arm, ExperimentVersion
     from service.web.dashboard.overview_order import Row
 
@@ -105,7 +105,7 @@ async def _traffic(reader: Reader, row: Row, version: ExperimentVersion) -> dict
     arm = None if row["arm"] is None else row["arm"]["position"]
 
     async def make() -> Cached[Traffic]:
-        found = await traffic.traffic(reader, row["key"], arm, _SPARKLINE_POINTS)
+        found = await list_traffic.traffic(reader, row["key"], arm, _SPARKLINE_POINTS)
         return Cached(found.version, found, _BYTES)
 
     # With the arm, so that the line is never another arm's than the name beside it.

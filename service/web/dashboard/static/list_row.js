@@ -19,6 +19,7 @@ export const COLUMNS = [
   ["Forecast", null, "When the verdict will be there at the present traffic, by playing the experiment on: the median"],
 ];
 
+const MINUTE_MS = 60000;
 const DAY_MS = 86400000;
 const SOON_MS = 2 * DAY_MS;
 const QUIET_MS = DAY_MS;
@@ -63,7 +64,7 @@ export function forecastTexts({ status: life, verdict, forecast }) {
   if (!at) return [draws, "to go", "Half of the futures played have the verdict by then"];
   const wait = new Date(at) - Date.now();
   const [low, high] = [forecast.at.low, forecast.at.high].map((end) => (end ? fullTime(end) : "not in sight"));
-  const words = wait < 0 ? "any time" : wait < SOON_MS ? format.since(at) : date(at);
+  const words = wait < MINUTE_MS ? "any time now" : wait < SOON_MS ? format.since(at) : date(at);
   return [words, `${draws} to go`, `Median ${fullTime(at)}; in four of five futures between ${low} and ${high}`];
 }
 
