@@ -8,7 +8,7 @@ from service.application.reads.course import Course, Point
 from service.application.reads.recommendation import Recommendation
 from service.domain import Arm
 from service.web.charts.frame import TOP, Frame, colours, framed
-from service.web.charts.readings import Reading, Readings, Series
+from service.web.charts.readings import Reading, Readings, Series, worth_reading
 from service.web.charts.scales import Scale, percent, progress
 from service.web.charts.style import ChartStyle
 from service.web.charts.svg import text_width
@@ -108,7 +108,7 @@ def _draw_leaders(frame: Frame, recommendation: Recommendation, points: list[Poi
 
 def _readings(points: list[Point], parts: list[float], across: Scale, up: Scale, colour: str) -> Readings:
     found = Readings("x", (TOP, up.start + _STRIP), [Series("Progress", colour), Series("Leads", "")])
-    for point, part in zip(points, parts, strict=True):
+    for point, part in worth_reading(list(zip(points, parts, strict=True))):
         leads = None if point.best is None else _name(point.best)
         found.readings.append(Reading(point.snapshot.at, across(point.snapshot.at), [progress(part), leads], [up(part), None]))
     return found

@@ -7,11 +7,21 @@ of, and for every series a value in words with the place of its dot.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-# A pointer cannot tell more of them apart.
 _MOST = 120
+
+
+Point = TypeVar("Point")
+
+
+def worth_reading(points: Sequence[Point]) -> list[Point]:
+    """As many points as a pointer can tell apart, evenly thinned, the newest among them."""
+    last = len(points) - 1
+    stride = max(1, -(-last // _MOST))
+    return [point for number, point in enumerate(points) if (last - number) % stride == 0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +57,6 @@ class Readings:
 
     def encode(self) -> str:
         """JSON, with times in milliseconds, as browsers count them."""
-        last = len(self.readings) - 1
-        stride = max(1, -(-last // _MOST))
-        kept = [reading for number, reading in enumerate(self.readings) if (last - number) % stride == 0]
         content: dict[str, Any] = {
             "axis": self.axis,
             "span": [round(end, 1) for end in self.span],
@@ -61,7 +68,7 @@ class Readings:
                     "values": one.values,
                     "dots": [None if dot is None else round(dot, 1) for dot in one.dots],
                 }
-                for one in kept
+                for one in self.readings
             ],
         }
         return json.dumps(content, separators=(",", ":"), ensure_ascii=False)

@@ -75,7 +75,10 @@ class Svg:
 
     def attach(self, metadata: str) -> None:
         """Text for programs that show the picture."""
-        self._metadata = f"<metadata>{escaped(metadata)}</metadata>"
+        safe = escape(
+            _NOT_XML.sub("\ufffd", metadata), quote=False
+        )  # JSON is full of quotation marks, which only attributes mind
+        self._metadata = f"<metadata>{safe}</metadata>"
 
     def add(self, element: str, **attributes: Attribute) -> None:
         """An element without content; `stroke_width` becomes stroke-width."""

@@ -8,7 +8,7 @@ from service.application.reads.course import Course
 from service.application.reads.recommendation import Recommendation
 from service.domain import Arm, Snapshot
 from service.web.charts.frame import DASHES, TOP, Frame, colours, framed
-from service.web.charts.readings import Reading, Readings, Series
+from service.web.charts.readings import Reading, Readings, Series, worth_reading
 from service.web.charts.scales import Scale, percent, round_ticks
 from service.web.charts.style import ChartStyle
 from service.web.charts.svg import spread
@@ -98,7 +98,7 @@ def _readings(
     timed: list[tuple[Snapshot, int]], named: list[Arm], series: list[Series], across: Scale, up: Scale, *, others: int
 ) -> Readings:
     found = Readings("x", (TOP, up.start), series + ([Series(f"{others:,} others", "")] if others else []))
-    for snapshot, total in timed:
+    for snapshot, total in worth_reading(timed):
         there = [arm.position if arm.position < len(snapshot.draws) else None for arm in named]
         shares = [None if place is None else snapshot.draws[place] / total for place in there]
         values = [

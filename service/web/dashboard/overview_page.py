@@ -29,6 +29,8 @@ _SPARKLINE_POINTS = 40
 # A forecast takes a tenth of a second and tells a date: it may be old, and few are made at a time.
 _FORECAST_SECONDS = 60.0
 _FORECASTING_SECONDS = 0.25
+# A page that took so long already, because a process has just begun, is shown without further ones.
+_RENDERING_SECONDS = 1.0
 _LABELS_SECONDS = 5.0
 # What a row takes in memory, about.
 _BYTES = 2_000
@@ -36,6 +38,7 @@ _BYTES = 2_000
 
 async def render_page(reader: Reader, wanted: overview.ListFilter) -> bytes:
     """One page of the list with what people look for first."""
+    began = time.monotonic()
     found = await overview.find(reader, wanted)
     versions = dict(found.found)
     rows: list[Row] = [await _row(reader, key, version) for key, version in found.found]
@@ -46,7 +49,7 @@ async def render_page(reader: Reader, wanted: overview.ListFilter) -> bytes:
         skipped = (wanted.page - 1) * overview.PAGE
         rows = rows[skipped : skipped + overview.PAGE]
     rows = [row | await _traffic(reader, row, versions[row["key"]]) for row in rows]
-    forecasts = await _forecasts(reader, rows, versions)
+    forecasts = await _forecasts(reader, rows, versions, time_left=_RENDERING_SECONDS - (time.monotonic() - began))
     tags, owners = (await reader.cache.within((Subject.LIST_LABELS,), _LABELS_SECONDS, partial(_labels, reader))).content
     content = {
         "page": wanted.page,
@@ -121,9 +124,11 @@ async def _traffic(reader: Reader, row: Row, version: ExperimentVersion) -> dict
     }
 
 
-async def _forecasts(reader: Reader, rows: Sequence[Row], versions: dict[str, ExperimentVersion]) -> dict[str, Any]:
+async def _forecasts(
+    reader: Reader, rows: Sequence[Row], versions: dict[str, ExperimentVersion], *, time_left: float
+) -> dict[str, Any]:
     """What is known of when each verdict will be there; some of what is not, or is old, is computed now, the upper rows first."""
-    began, known = time.monotonic(), {}
+    until, known = time.monotonic() + min(time_left, _FORECASTING_SECONDS), {}
     for row in rows:
         if row["status"] != "running" or row["verdict"]["state"] != "leading":
             continue
@@ -131,7 +136,7 @@ async def _forecasts(reader: Reader, rows: Sequence[Row], versions: dict[str, Ex
         subject = (Subject.LIST_FORECAST, version.experiment)
         made = reader.cache.newest(subject)
         is_old = made is None or (made.version < version.number and made.age > _FORECAST_SECONDS)
-        if is_old and time.monotonic() - began < _FORECASTING_SECONDS:
+        if is_old and time.monotonic() < until:
             made = await reader.cache.at_least(subject, version.number, partial(_forecast, reader, row["key"], version))
         if made is not None:
             known[row["key"]] = made.content

@@ -13,7 +13,7 @@ const exactTimes = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeS
 export function readable(label) {
   const box = h("div", { class: "reading", hidden: true, "aria-hidden": "true" });
   const told = h("p", { class: "unseen", "aria-live": "polite" });
-  const element = h("div", { class: "plot", role: "group", tabindex: "0", "aria-label": `${label}. The arrow keys read its values.` });
+  const element = h("div", { class: "plot", role: "group", tabindex: "0", "aria-label": `${label}. The arrows move through it.` });
   const marks = svg("g", { class: "reading-marks" });
   let picture = null;
   let numbers = null;
