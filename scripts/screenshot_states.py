@@ -150,7 +150,7 @@ STATES = [
             ],
         },
         worth={"grey": 0.10, "green": 0.19, "orange": 0.13, "outline": 0.07},
-        visitors=3_600,
+        visitors=1_800,
         days=8,
         pending=50,
     ),
