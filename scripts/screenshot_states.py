@@ -93,7 +93,7 @@ STATES = [
             "owner": "growth@shop.example",
             "control": "table",
             "reward": {"kind": "bounded", "goal": "maximize", "min": 0, "max": 40},
-            "policy": {"kind": "uniform"},
+            "policy": {"kind": "uniform", "seed": 1},
             "arms": _arms(table="Table (today)", cards="Cards", slider="Slider", contact="Contact us only"),
         },
         worth={"table": 11.9, "cards": 12.6, "slider": 12.3, "contact": 8.7},
@@ -149,8 +149,8 @@ STATES = [
                 {"key": "outline", "name": "Outline", "value": {"color": "transparent"}},
             ],
         },
-        worth={"grey": 0.10, "green": 0.19, "orange": 0.13, "outline": 0.07},
-        visitors=1_800,
+        worth={"grey": 0.10, "green": 0.165, "orange": 0.125, "outline": 0.07},
+        visitors=3_000,
         days=8,
         pending=50,
     ),
@@ -159,8 +159,9 @@ STATES = [
 
 def fill(address: str) -> None:
     """Create the experiments, let their visitors come, and wait until what they show has been found."""
-    api, chance = Demo(address), random.Random(11)  # noqa: S311 - visitors, not secrets
+    api = Demo(address)
     for state in STATES:
+        chance = random.Random(state.key)  # noqa: S311 - visitors, not secrets
         policy = {"policy": {"kind": "auto", "seed": 1}} | state.experiment
         api.call("POST", "/v1/experiments", policy)
         for number in range(60):

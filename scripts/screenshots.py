@@ -19,9 +19,9 @@ from testing.server import free_port
 
 PLACE = Path(__file__).parent.parent / "docs" / "screenshots"
 DESKTOP, PHONE = ViewportSize(width=1280, height=860), ViewportSize(width=390, height=844)
+_LEADING = "checkout-button"
 _STATES = {
     "collecting": "onboarding-tour",
-    "leading": "checkout-button",
     "decided": "signup-headline",
     "harmful": "pricing-page",
     "concluded": "search-ranking",
@@ -39,16 +39,20 @@ class Picture(NamedTuple):
     where: str
     screen: ViewportSize
     scheme: Literal["light", "dark"]
+    full: bool = True
+    """From top to bottom, or only what the screen shows?"""
 
 
 def pictures() -> Iterator[Picture]:
-    """The list and an experiment on every screen in both schemes, and each state once."""
+    """The list and an experiment that leads on every screen in both schemes, and each other state once."""
     for screen, size in (("desktop", DESKTOP), ("phone", PHONE)):
         for scheme in ("light", "dark"):
             yield Picture(f"list-{screen}-{scheme}", "/", size, scheme)
-            yield Picture(f"experiment-{screen}-{scheme}", f"/experiments/{_STATES['leading']}", size, scheme)
+            yield Picture(f"experiment-{screen}-{scheme}", f"/experiments/{_LEADING}", size, scheme)
     for state, key in _STATES.items():
-        yield Picture(f"state-{state}", f"/experiments/{key}", DESKTOP, "light")
+        many = state == "forty-arms"
+        screen_of_state = ViewportSize(width=1280, height=1400) if many else DESKTOP
+        yield Picture(f"state-{state}", f"/experiments/{key}", screen_of_state, "light", full=not many)
 
 
 def settle(page: Page) -> None:
@@ -64,7 +68,7 @@ def settle(page: Page) -> None:
 
 def photograph(browser: Browser, address: str, wanted: set[str]) -> None:
     """The pictures of these names, or all."""
-    for name, where, screen, scheme in pictures():
+    for name, where, screen, scheme, full in pictures():
         if wanted and not any(part in name for part in wanted):
             continue
         with browser.new_context(color_scheme=scheme, viewport=screen, base_url=address, timezone_id="Europe/Berlin") as context:
@@ -72,7 +76,7 @@ def photograph(browser: Browser, address: str, wanted: set[str]) -> None:
             page.goto(where)
             settle(page)
             taken = PLACE / f"{name}.png"
-            page.screenshot(path=taken, full_page=True)
+            page.screenshot(path=taken, full_page=full)
             if taken.stat().st_size > _MOST_BYTES:
                 raise SystemExit(f"{taken} has more than {_MOST_BYTES:,} bytes.")
 

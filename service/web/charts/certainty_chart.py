@@ -29,7 +29,7 @@ def draw_certainty(style: ChartStyle, recommendation: Recommendation, course: Co
         return frame.say("Too early to tell")
 
     theme, svg = style.theme, frame.svg
-    start, end = points[0].snapshot.at, max(points[-1].snapshot.at, points[0].snapshot.at + 1)
+    start, end = min(points[0].snapshot.at, points[-1].snapshot.at - 1), points[-1].snapshot.at
     floor = frame.floor - _STRIP
     across, up = Scale(start, end, *style.plot), Scale(0.0, 1.0, floor, TOP)
     frame.axis_up(up, [0.0, 0.25, 0.5, 0.75, 1.0], percent)

@@ -82,7 +82,7 @@ def framed(style: ChartStyle, recommendation: Recommendation, title: str, descri
 
 
 DASHES = (None, "9 3", "4 3", "12 3 2 3", "6 2 1.5 2")
-"""Of the lines of named arms, the leader's first: where lines lie on each other, each shows in the gaps of those above it."""
+"""Of the lines of named arms, the leader's first: whoever sees no colours tells them apart by these."""
 
 
 def colours(style: ChartStyle, arms: Sequence[Arm], leader: Arm | None) -> dict[str, str]:

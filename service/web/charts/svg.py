@@ -132,3 +132,18 @@ def spread(wanted: Sequence[float], gap: float, lowest: float, highest: float) -
     for index, place in zip(order, placed, strict=True):
         result[index] = max(place, lowest)
     return result
+
+
+def apart(wanted: Sequence[float], gap: float) -> list[float]:
+    """Places near those wanted: whatever is closer together than the gap lies side by side around its middle, in its order."""
+    order = sorted(range(len(wanted)), key=lambda index: wanted[index])
+    result = list(wanted)
+    start = 0
+    for end in range(1, len(order) + 1):
+        if end == len(order) or wanted[order[end]] - wanted[order[end - 1]] >= gap:
+            together = order[start:end]
+            first = sum(wanted[index] for index in together) / len(together) - gap * (len(together) - 1) / 2
+            for number, index in enumerate(together):
+                result[index] = first + gap * number
+            start = end
+    return result

@@ -11,10 +11,12 @@ from service.web.charts.frame import DASHES, TOP, Frame, colours, framed
 from service.web.charts.readings import Reading, Readings, Series, worth_reading
 from service.web.charts.scales import Scale, percent, round_ticks
 from service.web.charts.style import ChartStyle
-from service.web.charts.svg import spread
+from service.web.charts.svg import apart, spread
 
 _NAMED = 5
 _MOST_LINES = 40
+# Between the middles of two lines.
+_BESIDE = 2.6
 _TARGET_DASHES = "0.5 4"
 
 
@@ -40,7 +42,7 @@ def draw_traffic(style: ChartStyle, recommendation: Recommendation, course: Cour
         return frame.say("No traffic yet")
 
     frame.legend([("share", None), ("target", _TARGET_DASHES)])
-    start, end = points[0].at, max(points[-1].at, points[0].at + 1)
+    start, end = min(points[0].at, points[-1].at - 1), points[-1].at
     timed = [(point, sum(point.draws)) for point in points]
     lines = {arm.key: _line(timed, arm.position) for arm in shown}
     top = max((max(one.share, one.target) for line in lines.values() for one in line), default=1.0)
@@ -49,13 +51,12 @@ def draw_traffic(style: ChartStyle, recommendation: Recommendation, course: Cour
     frame.axis_of_time(across, start, end)
     colour = colours(style, named, leader)
     for arm in shown[_NAMED:]:
-        _draw_line(frame, lines[arm.key], across, up, colour=style.theme.faint)
+        _draw_places(frame, [(across(one.at), up(one.share)) for one in lines[arm.key]], colour=style.theme.faint)
     for arm in named:
         _draw_target(frame, lines[arm.key], across, up, colour=colour[arm.key])
     looks = dict(zip((arm.key for arm in named), DASHES, strict=False))
-    for arm in named:  # the leader's whole line first, so that those on it show it in their gaps
-        width = 3.0 if arm == named[0] else 2.0
-        _draw_line(frame, lines[arm.key], across, up, colour=colour[arm.key], width=width, dashes=looks[arm.key])
+    for arm, places in zip(named, _side_by_side(timed, named, across, up), strict=True):
+        _draw_places(frame, places, colour=colour[arm.key], width=2.5 if arm == named[0] else 2.0, dashes=looks[arm.key])
     _draw_labels(frame, named, lines, up, colour)
     series = [Series(arm.name or arm.key, colour[arm.key], looks[arm.key]) for arm in named]
     frame.svg.attach(_readings(timed, named, series, across, up, others=len(recommendation.standings) - len(named)).encode())
@@ -67,10 +68,22 @@ def _line(points: list[tuple[Snapshot, int]], arm: int) -> list[_Moment]:
     return [_Moment(point.at, point.draws[arm] / total, point.targets[arm]) for point, total in points if arm < len(point.draws)]
 
 
-def _draw_line(
-    frame: Frame, line: list[_Moment], across: Scale, up: Scale, *, colour: str, width: float = 1.0, dashes: str | None = None
+def _side_by_side(
+    timed: list[tuple[Snapshot, int]], named: list[Arm], across: Scale, up: Scale
+) -> list[list[tuple[float, float]]]:
+    """The places of the named lines. Where they would lie on each other they lie side by side."""
+    places: list[list[tuple[float, float]]] = [[] for _ in named]
+    for snapshot, total in timed:
+        there = [number for number, arm in enumerate(named) if arm.position < len(snapshot.draws)]
+        heights = apart([up(snapshot.draws[named[number].position] / total) for number in there], _BESIDE)
+        for number, y in zip(there, heights, strict=True):
+            places[number].append((across(snapshot.at), y))
+    return places
+
+
+def _draw_places(
+    frame: Frame, places: list[tuple[float, float]], *, colour: str, width: float = 1.0, dashes: str | None = None
 ) -> None:
-    places = [(across(one.at), up(one.share)) for one in line]
     if len(places) == 1:
         frame.svg.add("circle", cx=places[0][0], cy=places[0][1], r=3, fill=colour)
     elif places:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.web.charts.svg import Svg, shortened, spread, text_width
+from service.web.charts.svg import Svg, apart, shortened, spread, text_width
 from tests.web.charts.played import parsed, words
 
 
@@ -48,3 +48,10 @@ def test_labels_are_spread_apart_in_their_order() -> None:
     """As close to where they are wanted as the gap allows."""
     assert spread([50, 50, 10], 15, 0, 100) == [50, 65, 10]
     assert spread([95, 99], 15, 0, 100) == [85, 100]
+
+
+def test_lines_that_are_too_close_lie_side_by_side() -> None:
+    """Around their middle and in their order; the others stay where they are."""
+    assert apart([50, 50, 10, 53, 50], 2) == [48, 50, 10, 53, 52]
+    assert apart([], 2) == []
+    assert apart([7], 2) == [7]

@@ -10,14 +10,17 @@ from tests.web.charts.played import HOUR, lines, played, readings, require_room,
 
 
 def test_lines_that_lie_on_each_other_are_told_apart() -> None:
-    """Arms with the same share all along have lines of different dashes, the leader's whole one below, and labels apart."""
+    """Arms with the same share all along lie side by side, around their place, each in its colour and its dashes."""
     picture = draw_traffic(style_for("light", "large"), *played([0.2, 0.4, 0.1]))
     drawn = [one for one in lines(picture) if one.get("stroke-opacity") is None]
-    assert len({one["points"] for one in drawn}) == 1
-    dashes = [one.get("stroke-dasharray") for one in drawn]
-    assert dashes[0] is None
-    assert len(set(dashes)) == 3
+    heights = [[float(place.split(",")[1]) for place in one["points"].split()] for one in drawn]
+    assert len({one.get("stroke-dasharray") for one in drawn}) == 3
     assert len({one["stroke"] for one in drawn}) == 3
+    dots = readings(picture)["readings"][-1]["dots"]
+    for together in zip(*heights, strict=True):
+        upper, middle, lower = sorted(together)
+        assert middle - upper == pytest.approx(lower - middle) == pytest.approx(2.6, abs=0.11)
+        assert middle == pytest.approx(dots[0], abs=0.11)
 
 
 def test_target_lines_have_a_legend() -> None:
