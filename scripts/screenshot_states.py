@@ -13,6 +13,7 @@ from typing import Any
 from scripts.demo import Demo
 
 _FIND_SECONDS = 3
+_TOGETHER = 50
 _TIMES = {
     "experiments": ("created_at", "as_of"),
     "assignments": ("created_at", "expires_at", "rewarded_at", "due_at"),
@@ -150,7 +151,7 @@ STATES = [
             ],
         },
         worth={"grey": 0.10, "green": 0.165, "orange": 0.125, "outline": 0.07},
-        visitors=3_000,
+        visitors=2_000,
         days=8,
         pending=50,
     ),
@@ -164,11 +165,11 @@ def fill(address: str) -> None:
         chance = random.Random(state.key)  # noqa: S311 - visitors, not secrets
         policy = {"policy": {"kind": "auto", "seed": 1}} | state.experiment
         api.call("POST", "/v1/experiments", policy)
-        for number in range(60):
-            _visit(api, state, state.visitors // 60, chance)
+        together = max(_TOGETHER, state.visitors // 60)
+        for number, before in enumerate(range(0, state.visitors, together)):
+            _visit(api, state, min(together, state.visitors - before), chance)
             if state.slow and number % 8 == 0:
                 time.sleep(1.1)
-        _visit(api, state, state.visitors % 60, chance)
         if state.pending:
             api.call("POST", f"/v1/experiments/{state.key}/assignments/batch", {"count": state.pending})
     time.sleep(_FIND_SECONDS)
@@ -178,8 +179,6 @@ def fill(address: str) -> None:
 
 
 def _visit(api: Demo, state: State, visitors: int, chance: random.Random) -> None:
-    if not visitors:
-        return
     where = f"/v1/experiments/{state.key}"
     asked = api.call("POST", f"{where}/assignments/batch", {"count": visitors})["assignments"]
     told = [{"assignment": one["id"], "reward": _reward(state, one["arm"], chance)} for one in asked]

@@ -16,6 +16,7 @@ _ROW = 26
 _MOST_ROWS = 30
 _FEW = 4
 _GAP = 14
+_MOST_TICKS = 6
 _SMALL_PART, _LARGE_PART = 0.1, 10.0
 
 
@@ -136,10 +137,17 @@ class _Rows:
         """Round numbers along the bottom, as many as have room."""
         across, theme, svg = self.across, self.frame.style.theme, self.frame.svg
         write = self.words.write if self.words.binary else number
-        widest = max(text_width(write(end), 11) for end in (across.low, across.high)) + 16
-        for tick in round_ticks(across.low, across.high, max(2, min(6, int((across.end - across.start) / widest)))):
+        for tick in self._ticks(write):
             svg.line(across(tick), TOP, across(tick), bottom, stroke=theme.grid)
             svg.text(across(tick), bottom + 18, write(tick), fill=theme.muted, text_anchor="middle", font_size=11)
+
+    def _ticks(self, write: Callable[[float], str]) -> list[float]:
+        across, fewest = self.across, 2
+        for about in range(_MOST_TICKS, fewest, -1):
+            ticks = round_ticks(across.low, across.high, about)
+            if sum(text_width(write(tick), 11) + 8 for tick in ticks) < across.end - across.start:
+                return ticks
+        return round_ticks(across.low, across.high, fewest)
 
     def draw_control(self, shown: list[Standing], bottom: float) -> None:
         """The mean to beat, across all rows."""

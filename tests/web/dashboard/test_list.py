@@ -15,6 +15,12 @@ THREE = [{"key": "grey", "name": "Grey"}, {"key": "green", "name": "Green"}, {"k
 CLEAR = {"grey": 0.3, "green": 0.9, "red": 0.05}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _started(http: httpx.Client) -> None:
+    """The process that computes the list is started by the first who asks for it, which may take seconds on a busy machine."""
+    assert http.get("/dashboard/experiments").status_code == 200
+
+
 def glance(http: httpx.Client, key: str) -> dict[str, Any]:
     """An experiment as the list has it."""
     (found,) = http.get("/dashboard/experiments", params={"text": key}).json()["experiments"]
@@ -151,3 +157,25 @@ def test_every_column_says_what_it_counts(page: Page, http: httpx.Client, key: s
     assert len(meanings) == 9
     assert all(meaning and len(meaning) > 20 for meaning in meanings)
     expect(page.locator(".list-note")).to_contain_text("Times are in")
+
+
+def test_a_click_anywhere_on_a_row_opens_the_experiment(page: Page, http: httpx.Client, key: str) -> None:
+    """Also on the cells that say more to whoever points at them, but not on a tag."""
+    create(http, key, tags=["by-click"])
+    for column in ("Forecast", "Status"):
+        page.goto(f"/?text={key}")
+        page.locator(f"tbody td[data-label={column}]").click(force=True)  # the link may lie above it
+        page.wait_for_url(f"**/experiments/{key}")
+    page.goto(f"/?text={key}")
+    expect(page.locator("td[data-label=Forecast]")).to_have_attribute("title", "Too early to tell")
+    page.get_by_role("button", name="by-click").click()
+    expect(page.get_by_label("Filter by tag")).to_have_value("by-click")
+    expect(page.locator("tbody tr")).to_have_count(1)
+
+
+def test_an_address_that_makes_no_sense_shows_the_list(page: Page, http: httpx.Client, key: str) -> None:
+    """An old bookmark or a typing error is no lost connection."""
+    create(http, key)
+    page.goto(f"/?text={key}&sort=luck&status=gone&tag=NO%20TAG&page=-3&colour=red")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    expect(page.locator("#connection")).to_have_text("Live")

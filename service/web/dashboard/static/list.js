@@ -13,7 +13,12 @@ const FIRST = { text: "", status: "", tag: "", owner: "", sort: NEWEST, page: 1 
 
 const given = Object.entries(Object.fromEntries(new URLSearchParams(location.search)));
 const wanted = { ...FIRST, ...Object.fromEntries(given.filter(([name]) => name in FIRST)) };
-wanted.page = Math.max(1, Number(wanted.page) || 1);
+wanted.page = Math.max(1, Math.min(1000000, Math.floor(Number(wanted.page)) || 1));
+const orders = [NEWEST, ...COLUMNS.map(([, order]) => order).filter(Boolean)];
+// What an address cannot ask for is as if it had not asked.
+if (![...orders, ...orders.map(opposite)].includes(wanted.sort)) wanted.sort = NEWEST;
+if (!TABS.some(([value]) => value === wanted.status)) wanted.status = "";
+if (!/^[a-z0-9][a-z0-9._-]{0,63}$/.test(wanted.tag)) wanted.tag = "";
 const rows = new Map();
 let shown = false;
 

@@ -47,7 +47,7 @@ export function liftTexts({ lift, reward }) {
   const shown = !interval || interval[0] * interval[1] <= 0 ? 0 : (reward.goal === "maximize" ? 1 : -1) * value;
   return {
     value: signed(value, text),
-    interval: interval ? `${signed(interval[0], text)} to ${signed(interval[1], text)}` : "",
+    interval: interval ? `${signed(interval[0], text).replace(" pts", "")} to ${signed(interval[1], text)}` : "",
     way: shown > 0 ? "better" : shown < 0 ? "worse" : "",
   };
 }
@@ -93,19 +93,22 @@ export function listRow(experiment, narrow) {
   const cell = (label, kind, ...content) => h("td", { role: "cell", "data-label": label, class: kind }, content);
   const forecastCell = cell("Forecast", null, expected, toGo);
   const startedCell = cell("Started", null, started, ago);
+  const armCell = cell("Arm", null, leader);
   const element = h(
     "tr",
     { role: "row", "data-key": experiment.key },
     cell("Experiment", null, name, h("span", { class: "key" }, experiment.key), labels),
     cell("Status", null, pill),
     cell("Verdict", "verdict-cell", sign, harm),
-    cell("Arm", null, leader),
+    armCell,
     cell("Lift", "amount", lift, liftInterval),
     cell("Share", null, h("span", { class: "share-line" }, line, share)),
     cell("Traffic", "amount", rate, draws),
     startedCell,
     forecastCell,
   );
+  // The link covers the row, except for cells that say more to whoever points at them: a click on those follows it as well.
+  element.addEventListener("click", (event) => event.target.closest("a, button") || name.dispatchEvent(new MouseEvent("click", event)));
   let drawn = null;
   let labelled = null;
 
@@ -139,7 +142,7 @@ export function listRow(experiment, narrow) {
       harm.show(now.harmful);
       say(leader, now.arm ? named(now.arm) : "none yet");
       leader.classList.toggle("muted", !now.arm);
-      leader.title = now.arm ? named(now.arm) : "";
+      armCell.title = now.arm ? named(now.arm) : "";
       showLift(now);
       say(share, now.arm ? format.percent(now.share, 0) : "–");
       say(rate, trafficText(now));
