@@ -125,6 +125,7 @@ TESTED_BY = {
     "storage/groups/statements.py": "api/test_group_commit.py::test_a_column_added_under_a_running_service",
     "storage/groups/writes.py": "engine/test_writer.py::test_a_group_without_a_draw_took_effect_only_if_all_of_it_did",
     "storage/queries/experiment_list.py": "storage/test_tables.py::test_lists_of_experiments_are_carried_by_indexes",
+    "storage/queries/listed_versions.py": "storage/test_tables.py::test_lists_of_experiments_are_carried_by_indexes",
     "storage/queries/stored_assignments.py": "storage/test_tables.py::test_filters_of_assignments_are_carried_by_indexes",
     "storage/queries/stored_experiments.py": "storage/test_tables.py::test_a_page_has_the_newest",
     "storage/queries/stored_history.py": "storage/test_tables.py::test_the_audit_log_is_carried_by_its_index",

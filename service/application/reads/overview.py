@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from service.storage.queries import experiment_list
-from service.storage.queries.experiment_list import ExperimentFilter, StoredOrder
+from service.storage.queries import listed_versions
+from service.storage.queries.experiment_list import ExperimentFilter
+from service.storage.queries.listed_versions import StoredOrder
 
 if TYPE_CHECKING:
     from service.application.live.reader import Reader
@@ -53,10 +54,10 @@ async def find(reader: Reader, wanted: ListFilter) -> ListPage:
     """One page of the list; or everything, where the order is computed and there is not too much."""
     stored = _STORED.get(wanted.order)
     async with reader.database.reading() as connection:
-        counts = await experiment_list.count_by_status(connection, wanted.filter)
+        counts = await listed_versions.count_by_status(connection, wanted.filter)
         total = sum(counts.values()) if wanted.filter.status is None else counts.get(wanted.filter.status, 0)
         everything = stored is None and total <= MOST_RANKED
-        found = await experiment_list.page_of_versions(
+        found = await listed_versions.page_of_versions(
             connection,
             wanted.filter,
             stored or "-created_at",
@@ -69,4 +70,4 @@ async def find(reader: Reader, wanted: ListFilter) -> ListPage:
 async def tags_and_owners(reader: Reader) -> tuple[list[str], list[str]]:
     """What there is to filter by."""
     async with reader.database.reading() as connection:
-        return await experiment_list.tags_and_owners(connection)
+        return await listed_versions.tags_and_owners(connection)
