@@ -13,7 +13,7 @@ from sqlalchemy import event, text
 
 from service.domain import UNAUDITED
 from service.storage.database import Connection, Database
-from service.storage.queries import experiment_list, stored_assignments, stored_experiments, stored_history
+from service.storage.queries import listed_versions, stored_assignments, stored_experiments, stored_history
 from service.storage.queries.experiment_list import ExperimentFilter, ExperimentOrder
 from service.storage.queries.stored_assignments import AssignmentPage, StoredFilter
 from service.storage.tables import AUDITED_ONLY, arms
@@ -166,7 +166,7 @@ def test_lists_of_experiments_are_carried_by_indexes(listed: Listed) -> None:
     async def read(connection: Connection) -> None:
         for wanted, before in product(filters, (None, 10_000)):
             await stored_experiments.page_of_experiments(connection, wanted, before=before, limit=21)
-        await experiment_list.page_of_versions(connection, text="", status="draft", skip=0, limit=20)
+        await listed_versions.page_of_versions(connection, ExperimentFilter(status="draft"), "-created_at", skip=0, limit=20)
 
     listed.run(fill())
     plans = listed.run(listed.plans(read))

@@ -26,7 +26,9 @@ class Subject(Enum):
     CHART = "a picture of either"
     LIST = "a page of the dashboard's list"
     LIST_ROW = "an experiment in it"
-    SPARKLINE = "the small picture beside it"
+    LIST_TRAFFIC = "how much traffic it has, and the small picture of it"
+    LIST_FORECAST = "when its verdict will be there, at leisure"
+    LIST_LABELS = "what the list can be filtered by"
     PLAN = "what to expect of an experiment that does not run yet"
 
 

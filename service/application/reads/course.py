@@ -49,21 +49,14 @@ class Course:
 
 async def course(reader: Reader, key: str, points: int) -> Course:
     """At most so many points, thinned evenly, of which the last is the present. To be run in a lane."""
-    ledger, chosen, kept = await _snapshots(reader, key, points)
+    ledger, chosen, kept = await snapshots(reader, key, points)
     experiment, arms = ledger.experiment, ledger.arms
     made = [_point(experiment, arms, one) for one in chosen]
     found = verdict(experiment, arms, made[-1].certainty, _leader(experiment, chosen[-1]), kept)
     return Course(experiment, arms, made, found.separated_at)
 
 
-async def leaders_share(reader: Reader, key: str, points: int) -> tuple[int, list[float]]:
-    """The version, and the share over time of the arm that leads now. To be run in a lane."""
-    ledger, chosen, _ = await _snapshots(reader, key, points)
-    leader, present = _leader(ledger.experiment, chosen[-1]), chosen[-1].sequence
-    return present, [] if leader is None else [snapshot.share(leader) for snapshot in chosen]
-
-
-async def _snapshots(reader: Reader, key: str, points: int) -> tuple[Ledger, list[Snapshot], Collection[Finding]]:
+async def snapshots(reader: Reader, key: str, points: int) -> tuple[Ledger, list[Snapshot], Collection[Finding]]:
     """The ledger of the present, snapshots of which it is the last, and the findings that hold."""
     async with reader.database.reading() as connection:
         progress, records = await stored_experiments.experiment_by_key(connection, key)

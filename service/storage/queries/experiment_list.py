@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from sqlalchemy import ColumnElement, Select, func, or_, select
+from sqlalchemy import ColumnElement, Select, or_, select
 
-from service.domain import ExperimentVersion
 from service.storage.tables import DELETED, experiments
 
 if TYPE_CHECKING:
-    from sqlalchemy.ext.asyncio import AsyncConnection
-
     from service.domain import ExperimentStatus
 
 ExperimentOrder: TypeAlias = Literal["-created_at", "created_at", "key", "-key"]
@@ -54,20 +51,3 @@ def _matching(text: str) -> list[ColumnElement[bool]]:
     if not text:
         return [there]
     return [there, or_(*(column.icontains(text, autoescape=True) for column in (experiments.c.key, experiments.c.name)))]
-
-
-async def count_by_status(connection: AsyncConnection, text: str) -> dict[str, int]:
-    """How many experiments match the text, by status."""
-    wanted = select(experiments.c.status, func.count()).where(*_matching(text)).group_by(experiments.c.status)
-    return {status: int(count) for status, count in await connection.execute(wanted)}
-
-
-async def page_of_versions(
-    connection: AsyncConnection, *, text: str, status: str | None, skip: int, limit: int
-) -> list[tuple[str, ExperimentVersion]]:
-    """Key and version of the experiments on one page of the list, newest first."""
-    wanted = select(experiments.c.key, experiments.c.id, experiments.c.version).where(*_matching(text))
-    if status is not None:
-        wanted = wanted.where(experiments.c.status == status)
-    wanted = wanted.order_by(experiments.c.id.desc()).offset(skip).limit(limit)
-    return [(key, ExperimentVersion(experiment, version)) for key, experiment, version in await connection.execute(wanted)]

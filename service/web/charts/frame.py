@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from service.application.reads.recommendation import Recommendation
 from service.domain import Arm
-from service.web.charts.scales import Scale, moment, time_ticks
+from service.web.charts.scales import Scale, clock_name, moment, time_ticks
 from service.web.charts.style import ChartStyle
-from service.web.charts.svg import Svg, shortened
+from service.web.charts.svg import Svg, shortened, text_width
 
 TOP = 58
 _BOTTOM = 30
@@ -40,8 +40,18 @@ class Frame:
     def axis_of_time(self, scale: Scale, start: int, end: int) -> None:
         """Times along the floor."""
         about = 3 if self.style.width < _SMALL else 5
-        for at, label in time_ticks(start, end, about):
+        for at, label in time_ticks(start, end, about, self.style.utc_offset):
             self.svg.text(scale(at), self.floor + 18, label, fill=self.style.theme.muted, text_anchor="middle", font_size=11)
+
+    def legend(self, words: Sequence[tuple[str, str | None]]) -> None:
+        """What the kinds of lines mean, at the right of the title: each a word and the dashes of its line."""
+        x, theme = self.style.width - 16.0, self.style.theme
+        for word, dashes in reversed(words):
+            self.svg.text(x, 24, word, fill=theme.muted, font_size=11, text_anchor="end")
+            x -= text_width(word, 11) + 6
+            drawn = {"stroke_dasharray": dashes, "stroke_linecap": "round"} if dashes else {}
+            self.svg.line(x - 20, 20, x, 20, stroke=theme.muted, stroke_width=1.5 if dashes else 2, **drawn)
+            x -= 20 + 14
 
     def say(self, words: str) -> bytes:
         """Words instead of a chart, where there is nothing to draw yet."""
@@ -64,11 +74,15 @@ def framed(style: ChartStyle, recommendation: Recommendation, title: str, descri
     svg = Svg(style.width, tall, f"{title}: {name}", description)
     svg.add("rect", width=style.width, height=tall, fill=theme.paper)
     draws = sum(one.draws for one in recommendation.standings)
-    rest = f" · {draws:,} draws · {moment(progress.as_of):%-d %b %Y %H:%M} UTC"
+    at = moment(progress.as_of, style.utc_offset)
+    rest = f" · {draws:,} draws · {at:%-d %b %Y %H:%M} {clock_name(style.utc_offset)}"
     svg.text(16, 24, title, fill=theme.ink, font_size=14, font_weight=600)
-    shown = shortened(name, style.width - 32 - len(rest) * 6, 11) + rest
-    svg.text(16, 42, shown, fill=theme.muted, font_size=11)
+    svg.text(16, 42, shortened(name, style.width - 32 - text_width(rest, 11), 11) + rest, fill=theme.muted, font_size=11)
     return Frame(svg, style, tall)
+
+
+DASHES = (None, "9 3", "4 3", "12 3 2 3", "6 2 1.5 2")
+"""Of the lines of named arms, the leader's first: whoever sees no colours tells them apart by these."""
 
 
 def colours(style: ChartStyle, arms: Sequence[Arm], leader: Arm | None) -> dict[str, str]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 _SECOND = 1_000_000
+_MINUTE = 60 * _SECOND
 _STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200]
 _DAY = 86_400
 # Beyond these a number is written with its power of ten.
@@ -49,20 +50,28 @@ def padded(values: Sequence[float], part: float = 0.06) -> tuple[float, float]:
     return low - air, high + air
 
 
-def time_ticks(start: int, end: int, about: int = 5) -> list[tuple[int, str]]:
-    """Round times (microseconds) between start and end, with their labels in UTC."""
+def time_ticks(start: int, end: int, about: int = 5, utc_offset: int = 0) -> list[tuple[int, str]]:
+    """Times (microseconds) between start and end that are round on a clock so many minutes ahead of UTC, with their labels."""
     seconds = max((end - start) / _SECOND, 1.0)
     steps = _STEPS + [days * _DAY for days in _DAYS]
     step = next((one for one in steps if seconds / one <= about), steps[-1])
     form = "%H:%M:%S" if step < _STEPS[6] else "%H:%M" if step < _DAY else "%-d %b" if step < _DAYS[-3] * _DAY else "%b %Y"
-    first = -(-start // (step * _SECOND))
-    places = range(first * step * _SECOND, end + 1, step * _SECOND)
-    return [(place, moment(place).strftime(form)) for place in places]
+    ahead = utc_offset * _MINUTE
+    first = -(-(start + ahead) // (step * _SECOND))
+    places = range(first * step * _SECOND, end + ahead + 1, step * _SECOND)
+    return [(place - ahead, moment(place).strftime(form)) for place in places]
 
 
-def moment(microseconds: int) -> datetime:
-    """A time as people count it."""
-    return datetime.fromtimestamp(microseconds // _SECOND, UTC)
+def moment(microseconds: int, utc_offset: int = 0) -> datetime:
+    """A time as people count it, on a clock so many minutes ahead of UTC."""
+    return datetime.fromtimestamp((microseconds + utc_offset * _MINUTE) // _SECOND, UTC)
+
+
+def clock_name(utc_offset: int) -> str:
+    """UTC, or how far from it: UTC+05:30."""
+    hours, minutes = divmod(abs(utc_offset), 60)
+    sign = "+" if utc_offset > 0 else "\u2212"
+    return "UTC" if utc_offset == 0 else f"UTC{sign}{hours:02}:{minutes:02}"
 
 
 def percent(value: float, digits: int = 0) -> str:
@@ -78,3 +87,23 @@ def number(value: float) -> str:
     digits = max(0, 3 - max(1, math.floor(math.log10(size)) + 1 if size else 1))
     written = f"{value:,.{digits}f}"
     return (written.rstrip("0").rstrip(".") if "." in written else written).replace("-", "\u2212")
+
+
+def steady(values: Sequence[float]) -> Callable[[float], str]:
+    """A writer of numbers that are compared with each other: all with as many digits as their differences need."""
+    sizes = [abs(value) for value in values if value]
+    span = max(values) - min(values)
+    if not sizes or not span or max(sizes) >= _LARGEST or span < _SMALLEST:
+        return number
+    digits = max(0, min(6, 2 - math.floor(math.log10(span))))
+    return lambda value: f"{value:,.{digits}f}".replace("-", "\u2212")
+
+
+def signed(value: float, write: Callable[[float], str]) -> str:
+    """With its sign, whichever it is."""
+    return ("+" if value > 0 else "\u2212" if value < 0 else "\u00b1") + write(abs(value))
+
+
+def progress(part: float) -> str:
+    """How far the evidence has come, never rounded up to a verdict that is not there."""
+    return f"{100 if part >= 1.0 else min(99, math.floor(part * 100))}%"

@@ -32,6 +32,8 @@ class ChartStyle:
     left: int
     right: int
     """Space for the labels on either side."""
+    utc_offset: int = 0
+    """Minutes that the clock of the picture's times is ahead of UTC."""
 
     @property
     def plot(self) -> tuple[float, float]:
@@ -61,8 +63,8 @@ _THEMES: dict[ThemeName, Theme] = {
 }
 
 
-def style_for(theme: ThemeName, size: SizeName) -> ChartStyle:
-    """The style by the names of its theme and its size."""
+def style_for(theme: ThemeName, size: SizeName, utc_offset: int = 0) -> ChartStyle:
+    """The style by the names of its theme and its size, with the clock of its times."""
     if size == "small":
-        return ChartStyle(_THEMES[theme], width=360, height=260, left=44, right=92)
-    return ChartStyle(_THEMES[theme], width=640, height=300, left=52, right=132)
+        return ChartStyle(_THEMES[theme], width=360, height=260, left=44, right=100, utc_offset=utc_offset)
+    return ChartStyle(_THEMES[theme], width=640, height=300, left=52, right=160, utc_offset=utc_offset)

@@ -9,7 +9,8 @@ from fastapi import APIRouter, Header, Query, Response
 from service.application.live.version_cache import Cached, Subject, cached_bytes
 from service.application.reads import overview
 from service.domain import ExperimentStatus
-from service.domain.limits import LONGEST_NAME
+from service.domain.limits import KEY_PATTERN, LONGEST_NAME, LONGEST_OWNER
+from service.storage.queries.experiment_list import ExperimentFilter
 from service.web import etags
 from service.web.api.body import StrictRoute
 from service.web.api.content_etags import etag_of_content
@@ -23,13 +24,17 @@ _FRESH_SECONDS = 0.5
 @router.get("/experiments")
 async def list_at_a_glance(
     context: ContextOf,
+    *,
     text: Annotated[str, Query(max_length=LONGEST_NAME)] = "",
     status: ExperimentStatus | None = None,
+    tag: Annotated[str | None, Query(pattern=f"^{KEY_PATTERN}$")] = None,
+    owner: Annotated[str | None, Query(max_length=LONGEST_OWNER)] = None,
+    sort: overview.ListOrder = "-created_at",
     page: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
     """One page of the list with what people look for first."""
-    wanted = overview.ListFilter(text, status, page)
+    wanted = overview.ListFilter(ExperimentFilter(text, status, tag, owner), sort, page)
 
     async def make() -> Cached[bytes]:
         return cached_bytes(0, await context.lanes.courses.run(render_page, wanted))

@@ -37,17 +37,20 @@ async def get_chart(
     *,
     theme: ThemeName = "light",
     size: SizeName = "large",
+    utc_offset: Annotated[
+        int, Query(ge=-720, le=840, multiple_of=15, description="Minutes ahead of UTC of the clock that its times are told by.")
+    ] = 0,
     version: Annotated[int, Query(ge=0, description="Show this version of the experiment or a newer one.")] = 0,
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
-    """Means with intervals, traffic shares over time against targets, or certainty over time, as SVG.
+    """Means with intervals, traffic shares over time against targets, or progress to the verdict over time, as SVG.
 
     The picture shows every change that was acknowledged before it was asked for; with `version`, all up to that one.
     """
     if chart not in _CHARTS:
         raise NotFound(f"There is no chart {chart!r}: there are {', '.join(_CHARTS)}.")
     current = await etags.current_version(request, context, key)
-    subject = (Subject.CHART, current.experiment, chart, theme, size)
+    subject = (Subject.CHART, current.experiment, chart, theme, size, utc_offset)
     made = context.cache.newest(subject) if version else None
     if made is None or made.version < version:
         etag = etags.etag_of(current)
@@ -55,7 +58,8 @@ async def get_chart(
             return etags.not_modified(etag)
 
         async def make() -> Cached[bytes]:
-            return cached_bytes(*await context.lanes.courses.run(heavy_reads.draw_chart, key, current, chart, (theme, size)))
+            looks = theme, size, utc_offset
+            return cached_bytes(*await context.lanes.courses.run(heavy_reads.draw_chart, key, current, chart, looks))
 
         made = await context.cache.at_least(subject, current.number, make)
     answer = etags.versioned(made, current.experiment, if_none_match, _MEDIA_TYPE)

@@ -35,10 +35,10 @@ async def render_history(reader: Reader, key: str, points: int) -> tuple[int, by
 
 
 async def draw_chart(
-    reader: Reader, key: str, version: ExperimentVersion, chart: ChartName, names: tuple[ThemeName, SizeName]
+    reader: Reader, key: str, version: ExperimentVersion, chart: ChartName, looks: tuple[ThemeName, SizeName, int]
 ) -> tuple[int, bytes]:
     """A picture of this version or a newer one, and which version it is."""
-    style = style_for(*names)
+    style = style_for(*looks)
     recommendation = await cached_reads.recommendation(reader, key, version)
     if chart == "means":
         return recommendation.progress.version, draw_means(style, recommendation)

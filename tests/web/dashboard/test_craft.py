@@ -47,7 +47,7 @@ def test_axe_finds_nothing(browser: Browser, dashboard: Server, where: str, *, s
         page.goto(where)
         page.wait_for_selector("main h1")
         if where == "/experiments/rich":
-            page.locator(".chart img").nth(2).wait_for()
+            page.locator(".chart svg[data-version]").nth(2).wait_for()
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "wider than the screen"
         found = Axe().run(page)
         assert not found.response["violations"], found.generate_report()
@@ -162,13 +162,15 @@ def _multiply(database: Path, key: str, times: int) -> None:
 
 @pytest.mark.serial
 def test_a_thousand_experiments_are_found_by_search_and_pages(page: Page, http: httpx.Client, database: Path) -> None:
-    """The list stays quick, counts what there is, and finds by key and name."""
-    create(http, "many", status="draft")
+    """The list stays quick, counts what there is, finds by key and name, and says how far it can order what it must compute."""
+    create(http, "many", control="control", tags=["of-many"])
+    visit(http, "many", {"control": 0.3, "variant": 0.5}, visitors=200)
+    http.post("/v1/experiments/many/pause")
     _multiply(database, "many", 1_000)
-    page.goto("/?status=draft")
+    page.goto("/?status=paused&tag=of-many")
     rows = page.locator("tbody tr")
     expect(rows).to_have_count(20)
-    expect(page.locator(".pager")).to_contain_text(re.compile("1\u201320 of 1,[0-9]{3}"))
+    expect(page.locator(".pager")).to_contain_text("1\u201320 of 1,001")
     began = time.monotonic()
     page.get_by_role("button", name="Next").click()
     expect(page.locator(".pager")).to_contain_text("21\u201340")
@@ -176,6 +178,15 @@ def test_a_thousand_experiments_are_found_by_search_and_pages(page: Page, http: 
     expect(rows).to_have_count(1)
     expect(rows).to_contain_text("Experiment 420 of many")
     assert time.monotonic() - began < 5
+    expect(rows).to_contain_text("Leading")
+    page.get_by_label("Search experiments").fill("many-01")
+    expect(page.locator(".pager")).to_contain_text("of 100")
+    page.get_by_role("button", name="Verdict").click()
+    expect(page.get_by_role("columnheader", name="Verdict")).to_have_attribute("aria-sort", "descending")
+    expect(page.locator(".list-note")).not_to_contain_text("Only this page")
+    page.get_by_label("Search experiments").fill("many")
+    expect(page.locator(".list-note")).to_contain_text("Only this page is in that order: 1,001 experiments")
+    expect(rows).to_have_count(20)
     page.get_by_label("Search experiments").fill("100% of_many")
     expect(page.locator(".notice")).to_contain_text("Nothing matches")
 

@@ -36,7 +36,7 @@ def test_an_experiment_lives_its_whole_life_on_the_dashboard(page: Page, http: h
     variant = page.locator("tr[data-arm=variant]")
     expect(page.locator(".figures")).to_contain_text("40", timeout=2_000)
     expect(variant).to_contain_text("leads")
-    expect(page.locator(".chart img")).to_have_count(3)
+    expect(page.locator(".chart svg[data-version]")).to_have_count(3)
 
     confirm(page, "Pause", "Pause", "asks are refused")
     expect(page.locator(".pill")).to_have_text("Paused")

@@ -3,38 +3,76 @@
 import { h, main, notice, replace, say } from "./dom.js";
 import { asker } from "./api.js";
 import { keepPolling } from "./live.js";
-import { certaintyMeter, pager, setStatus, status } from "./parts.js";
-import { sparkline } from "./sparkline.js";
+import { COLUMNS, listRow, zone } from "./list_row.js";
+import { pager } from "./parts.js";
 import * as format from "./format.js";
 
 const TABS = [["", "All"], ["running", "Running"], ["paused", "Paused"], ["draft", "Draft"], ["concluded", "Concluded"], ["archived", "Archived"]];
-const COLUMNS = ["Experiment", "Status", "Leader", "Certainty", "Draws", "Leader’s share"];
+const NEWEST = "-created_at";
+const FIRST = { text: "", status: "", tag: "", owner: "", sort: NEWEST, page: 1 };
 
-const wanted = { text: "", status: "", page: 1, ...Object.fromEntries(new URLSearchParams(location.search)) };
-wanted.page = Math.max(1, Number(wanted.page) || 1);
+const given = Object.entries(Object.fromEntries(new URLSearchParams(location.search)));
+const wanted = { ...FIRST, ...Object.fromEntries(given.filter(([name]) => name in FIRST)) };
+wanted.page = Math.max(1, Math.min(1000000, Math.floor(Number(wanted.page)) || 1));
+const orders = [NEWEST, ...COLUMNS.map(([, order]) => order).filter(Boolean)];
+// What an address cannot ask for is as if it had not asked.
+if (![...orders, ...orders.map(opposite)].includes(wanted.sort)) wanted.sort = NEWEST;
+if (!TABS.some(([value]) => value === wanted.status)) wanted.status = "";
+if (!/^[a-z0-9][a-z0-9._-]{0,63}$/.test(wanted.tag)) wanted.tag = "";
 const rows = new Map();
 let shown = false;
 
 const search = h("input", { type: "search", placeholder: "Search by name or key", "aria-label": "Search experiments", value: wanted.text, maxlength: 255 });
 const tabs = h("div", { class: "tabs", role: "group", "aria-label": "Filter by status" });
 const body = h("tbody", { role: "rowgroup" });
+const headings = COLUMNS.map(([name, order, meaning]) => {
+  const turn = () => want({ sort: wanted.sort === order ? opposite(order) : wanted.sort === opposite(order) ? NEWEST : order });
+  const words = order ? h("button", { type: "button", class: "sorter", onClick: turn }, name) : name;
+  const amount = ["Lift", "Traffic"].includes(name) ? "amount" : null;
+  return { order, element: h("th", { role: "columnheader", scope: "col", class: amount, title: meaning }, words) };
+});
 const table = h(
   "table",
   { class: "grid experiments", role: "table", "aria-label": "Experiments" },
-  h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, COLUMNS.map((name) => h("th", { role: "columnheader", scope: "col" }, name)))),
+  h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, headings.map(({ element }) => element))),
   body,
 );
 const nothing = h("p", { class: "notice", hidden: true });
 const pages = pager((by) => want({ page: wanted.page + by }));
-const filters = h("div", { class: "filters" }, tabs, search);
+const tag = choice("tag", "Any tag", "Filter by tag");
+const owner = choice("owner", "Any owner", "Filter by owner");
+const ordering = h("select", { class: "ordering", "aria-label": "Order", onChange: () => want({ sort: ordering.value }) });
+ordering.append(
+  h("option", { value: NEWEST }, "Newest first"),
+  ...COLUMNS.filter(([, order]) => order).map(([name, order]) => h("option", { value: order }, `By ${name.toLowerCase()}`)),
+);
+const filters = h("div", { class: "filters" }, tabs, h("div", { class: "narrowing" }, tag, owner, ordering, search));
 const card = h("div", { class: "card flush" }, table, nothing);
+const note = h("p", { class: "list-note" });
+
+function opposite(order) {
+  return order.startsWith("-") ? order.slice(1) : `-${order}`;
+}
+
+/** A choice among what there is; hidden while there is nothing to choose from. */
+function choice(name, any, label) {
+  const element = h("select", { "aria-label": label, hidden: true, onChange: () => want({ [name]: element.value }) });
+  let offered = null;
+  element.offer = (values) => {
+    const all = wanted[name] && !values.includes(wanted[name]) ? [...values, wanted[name]] : values;
+    element.hidden = !all.length;
+    if (JSON.stringify(all) !== offered) {
+      offered = JSON.stringify(all);
+      replace(element, h("option", { value: "" }, any), all.map((value) => h("option", { value }, value)));
+    }
+    if (element.value !== wanted[name]) element.value = wanted[name];
+  };
+  return element;
+}
 
 function query() {
-  const given = new URLSearchParams();
-  if (wanted.text) given.set("text", wanted.text);
-  if (wanted.status) given.set("status", wanted.status);
-  if (wanted.page > 1) given.set("page", wanted.page);
-  return given.toString();
+  const asked = Object.entries(wanted).filter(([name, value]) => value !== FIRST[name]);
+  return new URLSearchParams(asked).toString();
 }
 
 const address = () => `/dashboard/experiments?${query()}`;
@@ -60,23 +98,29 @@ search.addEventListener("input", () => {
 
 function show(found) {
   const all = Object.values(found.counts).reduce((sum, count) => sum + count, 0);
-  if (!all && !wanted.text) return showFirst();
+  const narrowed = wanted.text || wanted.tag || wanted.owner;
+  if (!all && !narrowed) return showFirst();
   if (!shown) {
     shown = true;
+    main().classList.add("wide");
     replace(
       main(),
       h("div", { class: "title" }, h("h1", {}, "Experiments"), h("a", { class: "button primary", href: "/new" }, "New experiment")),
       filters,
       card,
       pages,
+      note,
     );
   }
   showTabs(found.counts, all);
+  tag.offer(found.tags);
+  owner.offer(found.owners);
+  showOrder(found);
   table.hidden = !found.experiments.length;
   nothing.hidden = !table.hidden;
-  say(nothing, wanted.text ? `Nothing matches “${wanted.text}”.` : "No experiment has this status.");
+  say(nothing, wanted.text ? `Nothing matches “${wanted.text}”.` : narrowed ? "No experiment has this tag, owner and status." : "No experiment has this status.");
   const order = found.experiments.map((experiment) => {
-    const row = rows.get(experiment.key) ?? newRow(experiment);
+    const row = rows.get(experiment.key) ?? listRow(experiment, want);
     rows.set(experiment.key, row);
     row.show(experiment);
     return row.element;
@@ -85,8 +129,22 @@ function show(found) {
   pages.show(found.page, found.page_size, found.total);
 }
 
+/** Which column orders the list, and how far: what is computed of each experiment is not computed of thousands for their order. */
+function showOrder({ ordered, total }) {
+  for (const { order, element } of headings) {
+    const way = order && [order, opposite(order)].includes(wanted.sort) ? (wanted.sort.startsWith("-") ? "descending" : "ascending") : null;
+    if (way) element.setAttribute("aria-sort", way);
+    else element.removeAttribute("aria-sort");
+  }
+  ordering.value = wanted.sort;
+  if (ordering.selectedIndex < 0) ordering.value = opposite(wanted.sort);
+  const partly = `Only this page is in that order: ${format.count(total)} experiments are too many to compare. Filter or search to order all that is left. `;
+  say(note, `${ordered === "page" ? partly : ""}Times are in ${zone}.`);
+}
+
 function showFirst() {
   shown = false;
+  main().classList.remove("wide");
   replace(
     main(),
     notice(
@@ -111,42 +169,4 @@ function showTabs(counts, all) {
     say(tab.lastChild, format.count(value ? (counts[value] ?? 0) : all));
     tab.setAttribute("aria-pressed", String(value === wanted.status));
   }
-}
-
-function newRow(experiment) {
-  const name = h("a", { href: `/experiments/${encodeURIComponent(experiment.key)}` });
-  const key = h("span", { class: "key" }, experiment.key);
-  const pill = status(experiment.status);
-  const leader = h("span", { class: "leader" });
-  const meter = certaintyMeter();
-  const draws = h("span", { class: "number" });
-  const share = h("span", { class: "number" });
-  const line = h("span", { class: "spark-place" });
-  const cell = (label, ...content) => h("td", { role: "cell", "data-label": label }, content);
-  const element = h(
-    "tr",
-    { role: "row" },
-    cell("Experiment", name, key),
-    cell("Status", pill),
-    cell("Leader", leader),
-    cell("Certainty", meter),
-    cell("Draws", draws),
-    cell("Leader’s share", h("span", { class: "share-line" }, line, share)),
-  );
-  let drawn = null;
-  return {
-    element,
-    show(now) {
-      say(name, now.name || now.key);
-      setStatus(pill, now.status);
-      say(leader, now.leader ? now.leader.name || now.leader.key : "none yet");
-      leader.classList.toggle("muted", !now.leader);
-      meter.show(now);
-      say(draws, format.count(now.draws));
-      say(share, now.leader ? format.percent(now.share, 0) : "–");
-      const values = JSON.stringify(now.sparkline);
-      if (values !== drawn) replace(line, sparkline(now.sparkline));
-      drawn = values;
-    },
-  };
 }

@@ -12,23 +12,6 @@ export function setStatus(pill, value) {
   say(pill, STATUS[value] ?? value);
 }
 
-/** How sure, as a bar and a number. */
-export function certaintyMeter() {
-  const fill = h("span", { class: "fill" });
-  const bar = h("span", { class: "meter", "aria-hidden": "true" }, fill);
-  const words = h("span", { class: "number" });
-  const proof = h("span", { class: "tag good", hidden: true }, "separated");
-  const element = h("span", { class: "certainty" }, bar, words, proof);
-  element.show = ({ error_estimate: error, separated }) => {
-    const known = error !== null && error !== undefined;
-    fill.style.setProperty("--part", known ? 1 - error : 0);
-    say(words, known ? format.certainty(error) : "too early");
-    words.classList.toggle("muted", !known);
-    proof.hidden = !separated;
-  };
-  return element;
-}
-
 /** Previous and next, with where one is. */
 export function pager(turn) {
   const words = h("span", { class: "muted", "aria-live": "polite" });

@@ -1,8 +1,8 @@
-// A line as tall as a word: the leader's share over time.
+// A line as tall as a word: an arm's share over time, from none to all of the traffic, so that lines can be compared.
 
 import { svg } from "./dom.js";
 
-const WIDTH = 112;
+const WIDTH = 84;
 const HEIGHT = 28;
 
 export function sparkline(values) {
@@ -11,9 +11,8 @@ export function sparkline(values) {
     picture.append(svg("line", { x1: 0, x2: WIDTH, y1: HEIGHT - 3, y2: HEIGHT - 3, class: "spark-none" }));
     return picture;
   }
-  const top = Math.max(...values, 0.01);
   const x = (index) => 2 + (index / (values.length - 1)) * (WIDTH - 8);
-  const y = (value) => HEIGHT - 3 - (value / top) * (HEIGHT - 7);
+  const y = (value) => HEIGHT - 3 - value * (HEIGHT - 7);
   const places = values.map((value, index) => `${x(index).toFixed(1)},${y(value).toFixed(1)}`);
   const last = values.length - 1;
   picture.append(

@@ -20,8 +20,8 @@ const WORDS = { collecting: "Collecting", leading: "Leading", decided: "Decided"
 /** How far the evidence has come; never rounded up to a verdict that is not there. */
 export const progressText = (progress) => `${Math.min(99, Math.floor(progress * 100))}%`;
 
-/** May I stop? `show(verdict)` with the `verdict` of a recommendation. */
-export function verdictSign() {
+/** May I stop? `show(verdict)` with the `verdict` of a recommendation; in few words where a column says what they are about. */
+export function verdictSign({ short = false } = {}) {
   const picture = svg("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" });
   const words = h("span");
   const element = h("span", { class: "verdict-sign" }, picture, words);
@@ -33,7 +33,7 @@ export function verdictSign() {
       shown = state;
     }
     if (state === "leading") picture.lastChild.setAttribute("stroke-dasharray", `${progress * RING} ${RING}`);
-    say(words, state === "leading" ? `${WORDS.leading}, ${progressText(progress)} to a verdict` : WORDS[state]);
+    say(words, state === "leading" ? `${WORDS.leading}, ${progressText(progress)}${short ? "" : " to a verdict"}` : WORDS[state]);
   };
   return element;
 }
