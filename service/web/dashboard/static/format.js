@@ -15,13 +15,6 @@ export function percent(value, digits = 1) {
   return `${(value * 100).toFixed(digits)}%`;
 }
 
-/** How sure; never rounded up to a certainty that nobody has. */
-export function certainty(error) {
-  if (error === null || error === undefined) return "–";
-  if (error > 0 && error < 0.0005) return "> 99.9%";
-  return percent(1 - error);
-}
-
 export function number(value) {
   if (value === null || value === undefined) return "–";
   const size = Math.abs(value);
