@@ -42,7 +42,8 @@ class _Process:
 
 
 async def _opened(url: str) -> Reader:
-    return Reader(Database(url, pool_size=1), VersionCache(_CACHE_BYTES))
+    # Between two reads the event loop stands still and hears no goodbye: the connection is asked each time.
+    return Reader(Database(url, pool_size=1, trusted_seconds=0), VersionCache(_CACHE_BYTES))
 
 
 _process: _Process
