@@ -1,8 +1,8 @@
-"""Lanes: reads whose cost the caller can choose run in processes of their own, few at once, and a bounded number waits.
+"""Lanes: reads and changes whose cost the caller can choose run in processes of their own, few at once; a bounded number waits.
 
 Threads would not do: an expensive read is Python and numpy under the one interpreter lock, and every probe, ask and tell of the
 worker would queue for that lock. A reader process has its own interpreter, its own connection and a lower priority; what comes
-back is bytes to send. It is started by the first read that needs it.
+back is bytes to send. It is started by the first read that needs it. A change is made there as another worker would make it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Lane:
     async def run(self, read: Read[Result], *arguments: object) -> Result:
         """What the read gives; `Overloaded` if too many wait already."""
         if self._inside > self._most_waiting:
-            raise Overloaded("Too many expensive reads wait already; try again in a moment.")
+            raise Overloaded("Too many expensive requests wait already; try again in a moment.")
         self._inside += 1
         executor = self._executor = self._executor or self._new_executor()
         try:
@@ -46,7 +46,7 @@ class Lane:
         except BrokenProcessPool as ended:  # killed, for its memory perhaps: the next read starts another
             if self._executor is executor:
                 self._executor = None
-            raise Overloaded("The process for expensive reads has ended; try again in a moment.") from ended
+            raise Overloaded("The process for expensive requests has ended; try again in a moment.") from ended
         finally:
             self._inside -= 1
 
@@ -64,18 +64,21 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """Two, so that a look at many arms does not wait behind the courses of others."""
+    """Three, so that a look at many arms does not wait behind the courses of others, and no look behind a change."""
 
     present: Lane
     """The present of experiments with many arms: what is looked at often and takes a fraction of a second."""
     courses: Lane
     """Everything over time (history, charts) and the list at a glance, which is made of it."""
 
+    changes: Lane
+    """Large batches, and all that touches the whole of a large experiment."""
+
     @classmethod
     def over(cls, database: Database) -> Lanes:
         """Lanes whose processes read this database."""
-        return cls(Lane(database), Lane(database))
+        return cls(Lane(database), Lane(database), Lane(database))
 
     async def close(self) -> None:
         """End the processes."""
-        await asyncio.gather(self.present.close(), self.courses.close())
+        await asyncio.gather(self.present.close(), self.courses.close(), self.changes.close())

@@ -1,4 +1,4 @@
-"""The other side of a lane: a process that performs one read after the other, on a connection and with a cache of its own."""
+"""The other side of a lane: a process that does one read or change after the other, with connections and a cache of its own."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import traceback
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Concatenate, TypeAlias, TypeVar, cast
 
-from service.application.live.reader import Reader
+from service.application.live.reader import WritingReader
 from service.application.live.version_cache import VersionCache
+from service.engine.writer import Writer
 from service.errors import BestArmError
 from service.storage.database import Database
 
 Result = TypeVar("Result")
-Read: TypeAlias = Callable[Concatenate[Reader, ...], Awaitable[Result]]
+Read: TypeAlias = Callable[Concatenate[WritingReader, ...], Awaitable[Result]]
 
 # Below the workers, whose asks and tells must not wait for it.
 _NICENESS = 5
@@ -41,9 +42,12 @@ class _Process:
         return self._runner.run(cast("Coroutine[Any, Any, Result]", read(self._reader, *arguments)))
 
 
-async def _opened(url: str) -> Reader:
+async def _opened(url: str) -> WritingReader:
     # Between two reads the event loop stands still and hears no goodbye: the connection is asked each time.
-    return Reader(Database(url, pool_size=1, trusted_seconds=0), VersionCache(_CACHE_BYTES))
+    database = Database(url, pool_size=1, trusted_seconds=0)
+    writer = Writer(database, queue_limit=1)
+    writer.start()
+    return WritingReader(database, VersionCache(_CACHE_BYTES), writer)
 
 
 _process: _Process

@@ -7,9 +7,9 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from service.domain import Arm, Progress
-from service.domain.limits import FEW_ARMS, MOST_ARMS_ON_PAGE
+from service.domain.limits import FEW_ENTRIES, MOST_ARMS_ON_PAGE
 from service.errors import ArmNotFound
-from service.storage.queries import stored_experiments
+from service.storage.queries import stored_experiments, stored_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from service.application.live.reader import Reader
     from service.storage.database import Connection
     from service.storage.queries.experiment_list import ExperimentFilter
+    from service.storage.queries.stored_sizes import StoredSize
 
 Listed = tuple[Progress, list[Arm]]
 """An experiment with its arms, but without their values."""
@@ -43,6 +44,12 @@ class ListedPage:
     shown: int
 
 
+async def size_of(reader: Reader, key: str) -> StoredSize:
+    """How large an experiment is."""
+    async with reader.database.reading() as connection:
+        return await stored_sizes.size_by_key(connection, key)
+
+
 async def describe(reader: Reader, key: str) -> Described:
     """One experiment with its arms."""
     async with reader.database.reading() as connection:
@@ -50,19 +57,19 @@ async def describe(reader: Reader, key: str) -> Described:
 
 
 async def describe_if_small(reader: Reader, key: str) -> Described | None:
-    """The same, or None if there are so many arms that it is better read in a lane."""
+    """The same, or None if it is so large that it is better read in a lane."""
     async with reader.database.reading() as connection:
-        return await stored_experiments.small_experiment_by_key(connection, key, FEW_ARMS)
+        return await stored_experiments.small_experiment_by_key(connection, key)
 
 
 async def describe_arm(reader: Reader, key: str, arm: str) -> Arm:
     """One arm, read without the others."""
     async with reader.database.reading() as connection:
-        experiment_id = await stored_experiments.experiment_id_of(connection, key)
-        position = await stored_experiments.position_of_arm(connection, experiment_id, arm)
-        if position is None:
+        found = await stored_experiments.arm_by_key(connection, key, arm)
+        if found is None:
+            await stored_experiments.experiment_id_of(connection, key)  # which of the two is missing
             raise ArmNotFound(key, arm)
-        return (await stored_experiments.arms_at(connection, experiment_id, [position]))[position]
+        return found
 
 
 async def list_page(reader: Reader, wanted: PageOfList) -> ListedPage:
@@ -73,7 +80,9 @@ async def list_page(reader: Reader, wanted: PageOfList) -> ListedPage:
 
 
 async def list_small_page(reader: Reader, wanted: PageOfList) -> ListedPage | None:
-    """The same, or None if there are so many arms that it is better read in a lane."""
+    """The same, or None if there are so many experiments or arms that it is better read in a lane."""
+    if wanted.size > FEW_ENTRIES:
+        return None
     async with reader.database.reading() as connection:
         found = await _page(connection, wanted)
         shown = _shown(found, wanted.size)

@@ -11,6 +11,7 @@ from service.domain import Arm
 from service.errors import ExperimentNotFound, InvalidValue
 from service.storage import settings_rows, traffic_rows
 from service.storage.queries.experiment_list import ordered
+from service.storage.queries.stored_sizes import size_columns, size_from
 from service.storage.tables import DELETED, arms, experiments, findings
 
 if TYPE_CHECKING:
@@ -48,15 +49,13 @@ async def experiment_by_key(connection: AsyncConnection, key: str) -> tuple[Prog
     return await _with_arms(connection, row)
 
 
-async def small_experiment_by_key(
-    connection: AsyncConnection, key: str, most_arms: int
-) -> tuple[Progress, list[ArmRecord]] | None:
-    """The same, or None if there are more arms than that."""
-    found = await connection.execute(select(experiments, _last_position().label("last_position")).where(experiments.c.key == key))
+async def small_experiment_by_key(connection: AsyncConnection, key: str) -> tuple[Progress, list[ArmRecord]] | None:
+    """The same, or None if it is large."""
+    found = await connection.execute(select(experiments, *size_columns()).where(experiments.c.key == key))
     row = found.mappings().first()
     if row is None:
         raise ExperimentNotFound(key)
-    return await _with_arms(connection, row) if row["last_position"] < most_arms else None
+    return None if size_from(row).is_large else await _with_arms(connection, row)
 
 
 async def _with_arms(connection: AsyncConnection, row: RowMapping) -> tuple[Progress, list[ArmRecord]]:
@@ -106,6 +105,22 @@ async def arms_at(connection: AsyncConnection, experiment_id: int, positions: Co
     wanted = select(arms).where(arms.c.experiment_id == experiment_id, arms.c.position.in_(positions))
     found = map(traffic_rows.arm_from, (await connection.execute(wanted)).mappings())
     return {record.arm.position: record.arm for record in found}
+
+
+async def arm_by_key(connection: AsyncConnection, key: str, arm: str) -> Arm | None:
+    """One arm by its key and its experiment's."""
+    experiment_id = select(experiments.c.id).where(experiments.c.key == key).scalar_subquery()
+    wanted = select(arms).where(arms.c.key == arm, arms.c.experiment_id == experiment_id)
+    row = (await connection.execute(wanted)).mappings().first()
+    return traffic_rows.arm_from(row).arm if row else None
+
+
+async def arm_keys(connection: AsyncConnection, experiment_id: int, positions: Collection[int] | None = None) -> dict[int, str]:
+    """The keys of the arms at these positions, or of all."""
+    wanted = select(arms.c.position, arms.c.key).where(arms.c.experiment_id == experiment_id)
+    if positions is not None:
+        wanted = wanted.where(arms.c.position.in_(positions))
+    return {row.position: row.key for row in await connection.execute(wanted)}
 
 
 async def position_of_arm(connection: AsyncConnection, experiment_id: int, key: str) -> int | None:

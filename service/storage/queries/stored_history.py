@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select, text
+from sqlalchemy import Select, func, select, text
 
 from service.storage import settings_rows, traffic_rows
 from service.storage.tables import AUDITED_ONLY, assignments, batches, events, observations, snapshots
@@ -20,16 +20,23 @@ if TYPE_CHECKING:
 _STREAMED_AT_ONCE = 2_000
 
 
-async def page_of_events(connection: AsyncConnection, experiment_id: int, *, first: int, before: int, limit: int) -> list[Event]:
-    """The audit log, newest first, of the sequence numbers from `first` on and below `before`."""
-    wanted = select(events).where(
-        events.c.experiment_id == experiment_id,
-        text(AUDITED_ONLY),
-        events.c.sequence >= first,
-        events.c.sequence < before,
-    )
-    wanted = wanted.order_by(events.c.sequence.desc()).limit(limit)
+async def page_of_events(connection: AsyncConnection, experiment_id: int, sequences: range, limit: int) -> list[Event]:
+    """The audit log, newest first, of these sequence numbers."""
+    wanted = _audited(select(events), experiment_id, sequences, limit)
     return [traffic_rows.event_from(row) for row in (await connection.execute(wanted)).mappings()]
+
+
+async def length_of_details(connection: AsyncConnection, experiment_id: int, sequences: range, limit: int) -> int:
+    """How long the details of this page of the audit log are, together."""
+    details = _audited(select(events.c.details), experiment_id, sequences, limit).subquery()
+    found = await connection.execute(select(func.coalesce(func.sum(func.length(details.c.details)), 0)))
+    return int(found.scalar_one())
+
+
+def _audited(found: Select[Any], experiment_id: int, sequences: range, limit: int) -> Select[Any]:
+    within = events.c.sequence >= sequences.start, events.c.sequence < sequences.stop
+    found = found.where(events.c.experiment_id == experiment_id, text(AUDITED_ONLY), *within)
+    return found.order_by(events.c.sequence.desc()).limit(limit)
 
 
 async def arm_changes_after(connection: AsyncConnection, experiment_id: int, arm: int, sequence: int) -> list[Event]:
