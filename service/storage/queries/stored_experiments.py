@@ -115,6 +115,13 @@ async def arm_by_key(connection: AsyncConnection, key: str, arm: str) -> Arm | N
     return traffic_rows.arm_from(row).arm if row else None
 
 
+async def active_arms(connection: AsyncConnection, key: str) -> int:
+    """How many arms of the experiment are active."""
+    experiment_id = await experiment_id_of(connection, key)
+    wanted = select(func.count()).where(arms.c.experiment_id == experiment_id, arms.c.status == "active")
+    return (await connection.execute(wanted)).scalar_one()
+
+
 async def arm_keys(connection: AsyncConnection, experiment_id: int, positions: Collection[int] | None = None) -> dict[int, str]:
     """The keys of the arms at these positions, or of all."""
     wanted = select(arms.c.position, arms.c.key).where(arms.c.experiment_id == experiment_id)
