@@ -8,6 +8,10 @@ KEY_PATTERN = "[a-z0-9][a-z0-9._-]{0,63}"
 LONGEST_UNIT = 255
 # As long as the draft standard for the header suggests, and as Stripe's.
 LONGEST_IDEMPOTENCY_KEY = 255
+# ETags of ours have less than 50 characters: a list of so many is none that somebody has seen.
+LONGEST_IF_MATCH = 1_000
+# A key that is repeated.
+LONGEST_KEY = 64
 # Observations have ids of the caller's own, as units are.
 LONGEST_OBSERVATION_ID = 255
 # Names are shown in tables and charts.
@@ -57,6 +61,10 @@ MOST_PAGE_BYTES = 8 * 1024 * 1024
 MOST_VISITED_ASSIGNMENTS = 20_000
 # Observations that one page of their list looks through for those of one arm: as long.
 MOST_VISITED_OBSERVATIONS = 20_000
+# Experiments that one page of their list looks through for a text, a tag or a time.
+MOST_VISITED_EXPERIMENTS = 20_000
+# Entries of the instance's log that one page looks through for those of a time.
+MOST_VISITED_ENTRIES = 20_000
 # Experiments on one page are listed with all their arms: as many together as the largest one alone may have.
 MOST_ARMS_ON_PAGE = 10_000
 # Values that a batch of asks may repeat, one for each assignment. Beyond it they are given once per arm.

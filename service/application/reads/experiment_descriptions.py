@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from service.application.live.reader import Reader
     from service.storage.database import Connection
     from service.storage.queries.experiment_list import ExperimentFilter
+    from service.storage.queries.stored_experiments import FoundPage
     from service.storage.queries.stored_sizes import StoredSize
 
 Listed = tuple[Progress, list[Arm]]
@@ -42,6 +43,8 @@ class ListedPage:
 
     found: list[Listed]
     shown: int
+    go_on_behind: int | None
+    """Where the search stopped before the page was full."""
 
 
 async def size_of(reader: Reader, key: str) -> StoredSize:
@@ -75,8 +78,8 @@ async def describe_arm(reader: Reader, key: str, arm: str) -> Arm:
 async def list_page(reader: Reader, wanted: PageOfList) -> ListedPage:
     """A page of experiments; it ends early where they would have too many arms together."""
     async with reader.database.reading() as connection:
-        found = await _page(connection, wanted)
-        return await _with_listed_arms(connection, found, _shown(found, wanted.size))
+        page = await _page(connection, wanted)
+        return await _with_listed_arms(connection, page, _shown(page.found, wanted.size))
 
 
 async def list_small_page(reader: Reader, wanted: PageOfList) -> ListedPage | None:
@@ -84,13 +87,13 @@ async def list_small_page(reader: Reader, wanted: PageOfList) -> ListedPage | No
     if wanted.size > FEW_ENTRIES:
         return None
     async with reader.database.reading() as connection:
-        found = await _page(connection, wanted)
-        shown = _shown(found, wanted.size)
-        many = sum(arms for _, arms in found[:shown]) > _FEW_LISTED_ARMS
-        return None if many else await _with_listed_arms(connection, found, shown)
+        page = await _page(connection, wanted)
+        shown = _shown(page.found, wanted.size)
+        many = sum(arms for _, arms in page.found[:shown]) > _FEW_LISTED_ARMS
+        return None if many else await _with_listed_arms(connection, page, shown)
 
 
-async def _page(connection: Connection, wanted: PageOfList) -> list[tuple[Progress, int]]:
+async def _page(connection: Connection, wanted: PageOfList) -> FoundPage:
     """One more than asked for, with how many arms each has."""
     return await stored_experiments.page_of_experiments(connection, wanted.filter, before=wanted.before, limit=wanted.size + 1)
 
@@ -101,6 +104,7 @@ def _shown(found: Sequence[tuple[Progress, int]], size: int) -> int:
     return max(1, sum(arms <= MOST_ARMS_ON_PAGE for arms in together))
 
 
-async def _with_listed_arms(connection: Connection, found: Sequence[tuple[Progress, int]], shown: int) -> ListedPage:
-    arms = await stored_experiments.listed_arms(connection, [progress.experiment.id for progress, _ in found[:shown]])
-    return ListedPage([(progress, arms.get(progress.experiment.id, [])) for progress, _ in found], shown)
+async def _with_listed_arms(connection: Connection, page: FoundPage, shown: int) -> ListedPage:
+    arms = await stored_experiments.listed_arms(connection, [progress.experiment.id for progress, _ in page.found[:shown]])
+    found = [(progress, arms.get(progress.experiment.id, [])) for progress, _ in page.found]
+    return ListedPage(found, shown, page.go_on_behind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -10,7 +11,7 @@ from sqlalchemy import func, select
 from service.domain import Arm
 from service.errors import ExperimentNotFound, InvalidValue
 from service.storage import settings_rows, traffic_rows
-from service.storage.queries.experiment_list import ordered
+from service.storage.queries.experiment_list import page_of_rows
 from service.storage.queries.stored_sizes import size_columns, size_from
 from service.storage.tables import DELETED, arms, experiments, findings
 
@@ -63,15 +64,23 @@ async def _with_arms(connection: AsyncConnection, row: RowMapping) -> tuple[Prog
     return _counted(settings_rows.progress_from(row), (await connection.execute(members)).mappings())
 
 
+@dataclass(frozen=True, slots=True)
+class FoundPage:
+    """Experiments, and how many arms each has; and, where the search stopped before the page was full, the id to go on behind."""
+
+    found: list[tuple[Progress, int]]
+    go_on_behind: int | None
+
+
 async def page_of_experiments(
     connection: AsyncConnection, wanted: ExperimentFilter, *, before: int | None, limit: int
-) -> list[tuple[Progress, int]]:
-    """Those that the filter lets through, in its order, and how many arms they have; `before` is the id to go on behind."""
-    if before is not None and wanted.order.endswith("key"):
+) -> FoundPage:
+    """Those that the filter lets through, in its order; `before` is the id to go on behind."""
+    if before is not None and wanted.by_key:
         await _require_there(connection, before)
-    page = ordered(select(experiments, _last_position().label("last_position")), wanted, after=before, limit=limit)
-    found = (await connection.execute(page)).mappings()
-    return [(settings_rows.progress_from(row), row["last_position"] + 1) for row in found]
+    columns = experiments, _last_position().label("last_position")
+    page = await page_of_rows(connection, columns, wanted, after=before, limit=limit)
+    return FoundPage([(settings_rows.progress_from(row), row["last_position"] + 1) for row in page.rows], page.go_on_behind)
 
 
 async def _require_there(connection: AsyncConnection, experiment_id: int) -> None:

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query, Request, Response
 
-from service.application.commands import delete, experiments
+from service.application.commands import experiments
 from service.application.commands.lifecycle import LifecycleMove
 from service.application.reads import experiment_descriptions
 from service.domain import Arm, ConcludeWhen, Experiment, ExperimentStatus, Expiry, PolicySpec, RewardSpec
-from service.domain.limits import KEY_PATTERN, LARGEST_SEED, LONGEST_NAME, LONGEST_OWNER
+from service.domain.limits import KEY_PATTERN, LARGEST_SEED, LONGEST_KEY, LONGEST_NAME, LONGEST_OWNER
 from service.policy.automatic import AutomaticPolicy
 from service.storage.queries.experiment_list import ExperimentFilter, ExperimentOrder
 from service.web.api import answer_schemas, rendered_changes, rendered_experiments, request_schemas, views
@@ -26,6 +26,7 @@ from service.web.api.parameters import (
     IfMatch,
     PageSize,
     PageToken,
+    Window,
     json_response,
     once,
     rendered_response,
@@ -117,6 +118,7 @@ async def create_experiment(
 async def list_experiments(
     context: ContextOf,
     before: PageToken,
+    window: Window,
     *,
     page_size: PageSize = 20,
     status: ExperimentStatus | None = None,
@@ -127,9 +129,12 @@ async def list_experiments(
 ) -> Response:
     """All experiments, newest first, or those that are looked for, without the values of their arms.
 
-    A page ends early where its experiments would have more than 10,000 arms together.
+    `since` and `until` are of their creation. A page ends early where its experiments would have more than 10,000 arms together.
+    It looks at a bounded number of experiments: with a filter it may hold fewer than asked for, or none, while
+    `next_page_token` says that there is more to look at.
     """
-    wanted = experiment_descriptions.PageOfList(ExperimentFilter(q, status, tag, owner, sort), before, page_size)
+    wanted_ones = ExperimentFilter(q, status, tag, owner, sort, window.since, window.until)
+    wanted = experiment_descriptions.PageOfList(wanted_ones, before, page_size)
     found = await experiment_descriptions.list_small_page(context, wanted)
     if found is None:
         return sent_in_pieces(await context.lanes.present.run(rendered_experiments.render_experiments, wanted))
@@ -219,12 +224,18 @@ async def duplicate_experiment(
     return _changed_response(made, {"Location": f"/v1/experiments/{body.key}"})
 
 
-@router.delete("/{key}", status_code=204, responses=documented(404, 409, 422, 503))
+@router.delete("/{key}", status_code=204, responses=documented(404, 409, 412, 422, 503))
 async def delete_experiment(
-    context: ContextOf, key: ExperimentKey, confirm: Annotated[str, Query(description="The experiment's key, once more.")]
+    context: ContextOf,
+    key: ExperimentKey,
+    confirm: Annotated[str, Query(max_length=LONGEST_KEY, description="The experiment's key, once more.")],
+    if_match: IfMatch = None,
 ) -> Response:
-    """Delete a draft, or an archived experiment, with all that ever happened to it. This cannot be undone."""
-    await delete.delete(context, key, confirm)
+    """Delete a draft, or an archived experiment, with all that ever happened to it. This cannot be undone.
+
+    Sent again it is 404: the experiment is gone, and another one may have its key.
+    """
+    await rendered_changes.delete_experiment(context, key, confirm, if_match)
     return Response(status_code=204)
 
 

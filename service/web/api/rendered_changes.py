@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from service.application.commands import arms, ask, duplicate, experiments, lifecycle, tell
+from service.application.commands import arms, ask, delete, duplicate, experiments, lifecycle, tell
 from service.application.commands.arms import ChangeArm
 from service.application.commands.experiments import Patch
 from service.application.commands.idempotency import Rendered
@@ -82,6 +82,14 @@ async def move_experiment(context: Context, key: str, move: LifecycleMove, once:
     return moved
 
 
+async def delete_experiment(context: Context, key: str, confirmed: str, if_match: str | None) -> None:
+    """An experiment is gone; only one that the caller has seen has to be read for that."""
+    if if_match is None:
+        await delete.delete(context, key, confirmed)
+    else:
+        await _performed(context, key, _delete, key, confirmed, if_match)
+
+
 async def add_arm(context: Context, key: str, arm: Arm, once: Once[ArmRecord]) -> Changed:
     """A new arm."""
     added: Changed = await _performed(context, key, _add_arm, key, arm, once)
@@ -129,6 +137,10 @@ async def _patch(worker: WritingReader, key: str, fields: dict[str, Any], if_mat
     unchanged = None if if_match is None else lambda described: meets(if_match, etag_of_experiment(described))
     described = await experiments.change(worker, key, Patch(fields, unchanged))
     return _changed(Rendered(200, rendered_experiments.encode_experiment(described)), experiment_etag)
+
+
+async def _delete(worker: WritingReader, key: str, confirmed: str, if_match: str) -> None:
+    await delete.delete(worker, key, confirmed, lambda described: meets(if_match, etag_of_experiment(described)))
 
 
 async def _move(worker: WritingReader, key: str, move: LifecycleMove, once: Once[Described]) -> Changed:

@@ -45,4 +45,4 @@ def encode_experiments(page: experiment_descriptions.ListedPage) -> bytes:
     listing: Listing[experiment_descriptions.Listed] = Listing(
         "experiments", views.experiment_summary, lambda one: one[0].experiment.id
     )
-    return listing.page(page.found, page.shown)
+    return listing.page(page.found, page.shown, page.go_on_behind)

@@ -1,13 +1,13 @@
-"""Pages of an experiment's lists, from the database to the bytes that are sent: a long one is made by a lane's process.
+"""Pages of lists, from the database to the bytes that are sent: a long one is made by a lane's process.
 
 Nothing of FastAPI is imported here, because every such process would hold it in memory.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from service.application.reads import assignments, audit_log, observation_list
+from service.application.reads import assignments, audit_log, instance_log, observation_list
 from service.web.api import audit_views, views
 from service.web.api.listings import Listing
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from service.application.context import Context
     from service.application.live.reader import Reader
     from service.application.reads.page_request import PageRequest
-    from service.domain import Assignment, Event
+    from service.domain import Assignment, Event, LogEntry
 
 
 async def events(context: Context, key: str, page: PageRequest) -> bytes:
@@ -69,3 +69,16 @@ async def render_observations(reader: Reader, key: str, arm: str | None, page: P
         "observations", lambda one: views.observation_view(key, one), lambda one: one.sequence
     )
     return listing.page(found.found, page.size, found.go_on_below)
+
+
+async def render_log(reader: Reader, page: PageRequest) -> bytes:
+    """A page of the instance's log as JSON, wherever this runs."""
+    found = await instance_log.log_page(reader, page)
+    listing: Listing[LogEntry] = Listing("entries", _entry_view, lambda entry: entry.number)
+    return listing.page(found.entries, page.size, found.go_on_below)
+
+
+def _entry_view(entry: LogEntry) -> dict[str, Any]:
+    details: dict[str, Any] = dict(entry.details)
+    details["created_at"] = views.time_text(details["created_at"])
+    return {"id": entry.number, "kind": entry.kind, "at": views.time_text(entry.at), "details": details}
