@@ -53,7 +53,7 @@ STATUS: dict[type[errors.BestArmError], tuple[int, str]] = {
     errors.DatabaseNotMigrated: (503, "database_not_migrated"),
 }
 # What every operation may answer: to what is not HTTP or names no host, to another method on its path, to what does not arrive in
-# time, for another host, to a parameter that it does not know, to a large head, when it is our fault, and to too many connections.
+# time, for another host, to a parameter that it does not know, to a large head, when it is our fault, and when too many come.
 _ANYWHERE = (400, 405, 408, 421, 422, 431, 500, 503)
 # What changes something is refused to the pages of other sites.
 _CHANGES = (403,)

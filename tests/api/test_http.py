@@ -95,7 +95,7 @@ def test_reads_are_for_known_names_too(server: Server, path: str) -> None:
         ("http://", "localhost", 400),
     ],
 )
-def test_a_target_that_is_a_url_says_which_host_is_meant(
+def test_a_target_that_is_a_url_says_which_host_is_meant(  # noqa: PLR0917 - parametrized
     server: Server, experiment: str, way: list[str], target: str, host: str, status: int
 ) -> None:
     """Whatever `Host` says (RFC 9112)."""
