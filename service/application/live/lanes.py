@@ -11,11 +11,13 @@ import asyncio
 import multiprocessing
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from service.application.live import reader_process
 from service.domain.limits import MOST_WAITING_READS
+from service.engine import engine_metrics
 from service.errors import Overloaded
 
 if TYPE_CHECKING:
@@ -28,8 +30,8 @@ Result = TypeVar("Result")
 class Lane:
     """One reader process, one read at a time in it, and those that wait for their turn."""
 
-    def __init__(self, database: Database, most_waiting: int = MOST_WAITING_READS) -> None:
-        self._database, self._most_waiting = database, most_waiting
+    def __init__(self, database: Database, most_waiting: int = MOST_WAITING_READS, *, changes: bool = False) -> None:
+        self._database, self._most_waiting, self._changes = database, most_waiting, changes
         self._executor: ProcessPoolExecutor | None = None
         self._inside = 0
 
@@ -42,13 +44,17 @@ class Lane:
         try:
             # Not here, because the first one starts the process.
             future: Future[Result] = await asyncio.to_thread(executor.submit, reader_process.perform, read, arguments)
-            return await asyncio.wrap_future(future)
+            result = await asyncio.wrap_future(future)
         except BrokenProcessPool as ended:  # killed, for its memory perhaps: the next read starts another
             if self._executor is executor:
                 self._executor = None
             raise Overloaded("The process for expensive requests has ended; try again in a moment.") from ended
         finally:
             self._inside -= 1
+        if self._changes:
+            with suppress(RuntimeError):  # it is being closed; what was done is done
+                executor.submit(reader_process.take_metrics).add_done_callback(_count)  # when its turn comes: nobody waits
+        return result
 
     def _new_executor(self) -> ProcessPoolExecutor:
         # Spawned: a forked process would share the event loop's sockets and the locks of its threads.
@@ -60,6 +66,12 @@ class Lane:
         executor, self._executor = self._executor, None
         if executor is not None:
             await asyncio.to_thread(executor.shutdown, wait=True, cancel_futures=True)
+
+
+def _count(kept: Future[list[engine_metrics.DoneGroup]]) -> None:
+    if not kept.cancelled() and kept.exception() is None:
+        for done in kept.result():
+            engine_metrics.count_group(done)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +89,7 @@ class Lanes:
     @classmethod
     def over(cls, database: Database) -> Lanes:
         """Lanes whose processes read this database."""
-        return cls(Lane(database), Lane(database), Lane(database))
+        return cls(Lane(database), Lane(database), Lane(database, changes=True))
 
     async def close(self) -> None:
         """End the processes."""

@@ -13,6 +13,7 @@ from typing import Any, Concatenate, TypeAlias, TypeVar, cast
 
 from service.application.live.reader import WritingReader
 from service.application.live.version_cache import VersionCache
+from service.engine import engine_metrics
 from service.engine.writer import Writer
 from service.errors import BestArmError
 from service.storage.database import Database
@@ -41,6 +42,10 @@ class _Process:
         """One read, to its end."""
         return self._runner.run(cast("Coroutine[Any, Any, Result]", read(self._reader, *arguments)))
 
+    def settle(self) -> None:
+        """Let the event loop come round."""
+        self._runner.run(asyncio.sleep(0))
+
 
 async def _opened(url: str) -> WritingReader:
     # Between two reads the event loop stands still and hears no goodbye: the connection is asked each time.
@@ -61,6 +66,7 @@ def begin(url: str) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     os.nice(_NICENESS)
+    engine_metrics.keep_for_worker()
     _process = _Process(url)
 
 
@@ -70,6 +76,12 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
+
+
+def take_metrics() -> list[engine_metrics.DoneGroup]:
+    """What the changes of this process add to the worker's numbers; they are counted just after they are answered."""
+    _process.settle()
+    return engine_metrics.take_kept()
 
 
 def perform(read: Read[Result], arguments: tuple[object, ...]) -> Result:
