@@ -34,6 +34,7 @@ TESTED_BY = {
     "application/live/shown_findings.py": "api/test_verdict.py::test_a_verdict_is_kept_and_ends_with_what_it_rests_on",
     "application/live/version_cache.py": "web/dashboard/test_many_viewers.py::test_every_viewer_sees_the_newest_state",
     "application/live/watcher.py": "web/dashboard/test_many_viewers.py::test_a_reconnect_gets_the_newest_state_at_once",
+    "application/reads/page_request.py": "api/test_lists.py::test_a_page_of_a_thousand",
     "application/reads/assignments.py": "api/test_assignments.py::test_the_list_filters_and_pages",
     "application/reads/audit_log.py": "api/test_audit_log.py::test_every_entry_is_in_the_contract_s_words",
     "application/reads/experiment_descriptions.py": (
@@ -130,6 +131,7 @@ TESTED_BY = {
     "storage/queries/stored_experiments.py": "storage/test_tables.py::test_a_page_has_the_newest",
     "storage/queries/stored_history.py": "storage/test_tables.py::test_the_audit_log_is_carried_by_its_index",
     "storage/queries/stored_instance_log.py": "api/test_deleting.py::test_the_log_of_the_instance_says_what_was_deleted",
+    "storage/queries/stored_sizes.py": "api/test_load.py::test_expensive_requests_do_not_delay_cheap_ones",
     "storage/queries/stored_observations.py": "api/test_observations.py::test_they_are_read",
     "storage/queries/stored_replies.py": "api/test_experiments.py::test_creating_is_idempotent",
     # -- web ---------------------------------------------------------------------------------------------------------------
@@ -149,6 +151,8 @@ TESTED_BY = {
     "web/api/operations_routes.py": "web/test_problems.py::test_health_and_readiness",
     "web/api/parameters.py": "api/test_bad_input.py::test_an_idempotency_key_is_printable",
     "web/api/recommendation_schemas.py": "api/test_verdict.py::test_lift_and_harm_are_told_against_the_control",
+    "web/api/rendered_changes.py": "api/test_load.py::test_expensive_requests_do_not_delay_cheap_ones",
+    "web/api/rendered_pages.py": "api/test_load.py::test_expensive_requests_do_not_delay_cheap_ones",
     "web/api/rendered_experiments.py": "api/test_answer_sizes.py::test_large_experiments_are_found_and_guarded_as_small_ones_are",
     "web/api/request_schemas.py": "api/test_bad_input.py::test_a_bad_experiment_is_refused",
     "web/api/reward_routes.py": "api/test_rewards.py::test_a_batch_of_rewards",
@@ -159,7 +163,7 @@ TESTED_BY = {
     "web/dashboard/pages.py": "web/dashboard/test_craft.py::test_pages_carry_the_strict_policy",
     "web/dashboard/plan_routes.py": "web/dashboard/test_plan.py::test_what_cannot_be_planned_is_refused_where_it_is_wrong",
     "web/live/chart_routes.py": "api/test_fresh_charts.py::test_no_304_after_a_write",
-    "web/live/heavy_reads.py": "api/test_load.py::test_expensive_reads_do_not_delay_cheap_requests",
+    "web/live/heavy_reads.py": "api/test_load.py::test_expensive_requests_do_not_delay_cheap_ones",
     "web/live/recommendation_routes.py": "api/test_recommendation.py::test_an_etag_is_good_until_something_changes",
     "web/live/rendered_recommendation.py": "web/dashboard/test_many_viewers.py::test_every_viewer_sees_the_newest_state",
     "web/live/stop_signal.py": "test_cli.py::test_a_stop_finishes_the_requests_in_flight",

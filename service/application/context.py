@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from service.application.live.lanes import Lanes
-from service.application.live.reader import Reader
+from service.application.live.reader import WritingReader
 from service.application.live.shown_findings import ShownFindings
+from service.application.live.turns import Turns
 from service.application.live.version_cache import VersionCache
 from service.application.live.versions import Versions
 from service.application.live.watcher import Watcher
@@ -19,15 +19,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Context(Reader):
+class Context(WritingReader):
     """One per process, made when the application starts."""
 
-    writer: Writer
     versions: Versions
     watcher: Watcher
     lanes: Lanes
-    forecasting: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
-    """Held while a forecast is computed: callers choose how many, and a core is all they get."""
+    forecasting: Turns = field(default_factory=Turns)
+    """Held while a forecast is computed: callers choose how many, a core is all they get, and few wait for it."""
     shown: ShownFindings = field(default_factory=ShownFindings)
 
     @classmethod

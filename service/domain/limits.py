@@ -8,6 +8,10 @@ KEY_PATTERN = "[a-z0-9][a-z0-9._-]{0,63}"
 LONGEST_UNIT = 255
 # As long as the draft standard for the header suggests, and as Stripe's.
 LONGEST_IDEMPOTENCY_KEY = 255
+# ETags of ours have less than 50 characters: a list of so many is none that somebody has seen.
+LONGEST_IF_MATCH = 1_000
+# A key that is repeated.
+LONGEST_KEY = 64
 # Observations have ids of the caller's own, as units are.
 LONGEST_OBSERVATION_ID = 255
 # Names are shown in tables and charts.
@@ -60,6 +64,12 @@ LARGEST_PAGE = 1_000
 MOST_PAGE_BYTES = 8 * 1024 * 1024
 # Assignments that one page of their list looks through for those that match: about ten milliseconds.
 MOST_VISITED_ASSIGNMENTS = 20_000
+# Observations that one page of their list looks through for those of one arm: as long.
+MOST_VISITED_OBSERVATIONS = 20_000
+# Experiments that one page of their list looks through for a text, a tag or a time.
+MOST_VISITED_EXPERIMENTS = 20_000
+# Entries of the instance's log that one page looks through for those of a time.
+MOST_VISITED_ENTRIES = 20_000
 # Experiments on one page are listed with all their arms: as many together as the largest one alone may have.
 MOST_ARMS_ON_PAGE = 10_000
 # Values that a batch of asks may repeat, one for each assignment. Beyond it they are given once per arm.
@@ -75,6 +85,13 @@ MOST_POINTS = 1_000
 MOST_COURSE_ENTRIES = 100_000
 # A read of more arms than this takes the event loop longer than another request should wait: it runs in a lane.
 FEW_ARMS = 100
+# So do values of more than this together, and entries of a list beyond so many.
+LARGE_VALUES_BYTES = 256 * 1024
+FEW_ENTRIES = 100
+# Draws of a batch, each with 100 more than the number of arms: beyond it the batch takes longer than ten milliseconds to decide.
+MOST_QUICK_BATCH = 50_000
+# Items of a batch of rewards or observations that are recorded in about as long.
+MOST_QUICK_ITEMS = 500
 # Findings that are kept at once: with many arms most of them fall within a few looks, and each is a row and an event.
 MOST_FINDINGS_AT_ONCE = 100
 # Expensive reads that wait for their turn in a lane: each may take a second, and nobody waits longer than half a minute.

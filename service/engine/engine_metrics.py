@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from prometheus_client import Counter, Gauge, Histogram
 
@@ -30,21 +31,53 @@ _LEDGER_READS = Counter(
 _READ_UNKNOWN, _READ_CHANGED = _LEDGER_READS.labels("unknown"), _LEDGER_READS.labels("changed")
 
 
+DoneGroup: TypeAlias = tuple[int, float, dict[str, int]]
+"""A group that is durable: how many requests, how many seconds, and how many events of each kind."""
+_kept: list[DoneGroup] | None = None
+
+
 def group_taken(waiting: int) -> None:
     """A group left the queue; so many requests stayed behind."""
     _QUEUE_DEPTH.set(waiting)
 
 
+def keep_for_worker() -> None:
+    """Count nothing here from now on: the worker that this process makes changes for counts what it takes over.
+
+    With several workers every process writes to their folder itself.
+    """
+    global _kept  # noqa: PLW0603 - the process has one
+    if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+        _kept = []
+
+
+def take_kept() -> list[DoneGroup]:
+    """The groups that were kept for the worker."""
+    taken = list(_kept or ())
+    if _kept:
+        _kept.clear()
+    return taken
+
+
 def group_done(requests: int, seconds: float, changed: Iterable[Changes]) -> None:
     """A group is durable."""
-    _GROUP_REQUESTS.observe(requests)
-    _GROUP_SECONDS.observe(seconds)
     kinds: dict[str, int] = {}
     for changes in changed:
         if changes.drawn:
             kinds["draw"] = kinds.get("draw", 0) + len(changes.drawn)
         for event in changes.all_events():
             kinds[event.kind] = kinds.get(event.kind, 0) + 1
+    if _kept is None:
+        count_group((requests, seconds, kinds))
+    else:
+        _kept.append((requests, seconds, kinds))
+
+
+def count_group(done: DoneGroup) -> None:
+    """Add a group to the numbers."""
+    requests, seconds, kinds = done
+    _GROUP_REQUESTS.observe(requests)
+    _GROUP_SECONDS.observe(seconds)
     for kind, times in kinds.items():
         _events(kind).inc(times)
 

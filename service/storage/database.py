@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import sqlite3
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -12,9 +14,10 @@ from typing import TypeAlias
 from sqlalchemy import engine as sync
 from sqlalchemy import event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, InvalidatePoolError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
 from service.errors import DatabaseUnavailable, InvalidValue
 from service.storage.groups.sqlite import SqliteGroups, prepare
@@ -25,6 +28,8 @@ from service.storage.queries.version_reader import PostgresVersionReader, Sqlite
 _SQLITE_BUSY_SECONDS = 60.0
 # How long somebody may hold a file before it counts as one that cannot be opened.
 _SQLITE_OPEN_SECONDS = 10.0
+# A connection that was used so lately is not asked whether it is still there: its socket would have said otherwise by now.
+_TRUSTED_SECONDS = 1.0
 _DRIVERS = {
     "sqlite": "sqlite+aiosqlite",
     "postgresql": "postgresql+asyncpg",
@@ -76,9 +81,12 @@ Connection: TypeAlias = AsyncConnection
 
 
 class Database:
-    """One engine for the process; made inside the event loop that uses it."""
+    """One engine for the process; made inside the event loop that uses it.
 
-    def __init__(self, url: str, *, pool_size: int = 8) -> None:
+    `trusted_seconds` is how long a connection may lie in the pool before it is asked whether it is still there.
+    """
+
+    def __init__(self, url: str, *, pool_size: int = 8, trusted_seconds: float = _TRUSTED_SECONDS) -> None:
         self.url = url
         parsed = async_url(url)
         self.is_sqlite = parsed.get_backend_name() == "sqlite"
@@ -99,6 +107,7 @@ class Database:
                 pool_timeout=10,
                 connect_args={"timeout": 10, "server_settings": {"application_name": "bestarm"}},
             )
+            _replace_lost_connections(self.engine, trusted_seconds)
             self.groups = _postgres_groups(self.engine)
             self.version_reader = _postgres_version_reader(self.engine)
 
@@ -180,3 +189,31 @@ def _prepare_sqlite(engine: AsyncEngine) -> None:
     def begin(connection: sync.Connection) -> None:
         immediate = connection.get_execution_options().get("immediate", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+
+
+def _replace_lost_connections(engine: AsyncEngine, trusted_seconds: float) -> None:
+    """A connection that the server closed while nobody used it is noticed when it is taken, and the whole pool is made anew.
+
+    One that is known to be closed costs no look; one that lay there for a while is asked, which is a round trip.
+    """
+
+    @event.listens_for(engine.sync_engine, "checkin")
+    def note(_connection: object, record: ConnectionPoolEntry) -> None:
+        record.info["left_at"] = time.monotonic()
+
+    @event.listens_for(engine.sync_engine, "checkout")
+    def require_open(connection: PoolProxiedConnection, record: ConnectionPoolEntry, _proxy: object) -> None:
+        driver_s = record.driver_connection
+        left_at = record.info.get("left_at", math.inf)  # a new one was there a moment ago
+        if driver_s is None or driver_s.is_closed():
+            raise InvalidatePoolError
+        if time.monotonic() - left_at > trusted_seconds and not _answers(engine, connection):
+            raise InvalidatePoolError
+
+
+def _answers(engine: AsyncEngine, connection: PoolProxiedConnection) -> bool:
+    dialect = engine.sync_engine.dialect
+    try:
+        return dialect.do_ping(connection)
+    except Exception:  # noqa: BLE001 - whatever it says, it is not what an open connection says
+        return False

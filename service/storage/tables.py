@@ -85,7 +85,11 @@ experiments = Table(
     Column("last_move", String(16)),
     Column("worthwhile", Double),
     Column("control", Integer),
+    # Each in both orders of the list: by id, which is that of creation, and by key.
     Index("ix_experiments_status", "status", "id"),
+    Index("ix_experiments_status_key", "status", "key"),
+    Index("ix_experiments_owner", "owner", "id"),
+    Index("ix_experiments_owner_key", "owner", "key"),
     info={"row_type": "experiments_row_5"},
     # An id is never given out again: what a worker remembers of a deleted experiment can fit no other one.
     sqlite_autoincrement=True,

@@ -26,12 +26,6 @@ async def current_version(request: Request, context: Context, key: str) -> Exper
     return await context.versions.current(key) if read is None else read
 
 
-def meets(if_match: str, *etags: str) -> bool:
-    """Does the caller know the present state? (RFC 9110: a list, compared strongly, * is any that exists)."""
-    given = [tag.strip() for tag in if_match.split(",")]
-    return "*" in given or not set(etags).isdisjoint(given)
-
-
 def matches(if_none_match: str | None, etag: str) -> bool:
     """Does the caller have this state already? (RFC 9110: a list, weak tags compare equal, * is any)."""
     if if_none_match is None:

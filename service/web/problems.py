@@ -52,10 +52,14 @@ STATUS: dict[type[errors.BestArmError], tuple[int, str]] = {
     errors.DatabaseUnavailable: (503, "database_unavailable"),
     errors.DatabaseNotMigrated: (503, "database_not_migrated"),
 }
-# What every operation may answer: for a parameter that it does not know, another method on its path, and when it is our fault.
-_ANYWHERE = (405, 422, 500)
+# What every operation may answer: to what is not HTTP or names no host, to another method on its path, to what does not arrive in
+# time, for another host, to a parameter that it does not know, to a large head, when it is our fault, and when too many come.
+_ANYWHERE = (400, 405, 408, 421, 422, 431, 500, 503)
+# What changes something is refused to the pages of other sites.
+_CHANGES = (403,)
 # Mistakes that an answer names: whoever has made more begins with these.
 _MOST_FIELDS = 100
+_METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
 _RETRY_AFTER = {"Retry-After": "1"}
 
 
@@ -126,6 +130,9 @@ def install(app: FastAPI) -> None:
     async def http(request: Request, error: HTTPException) -> Response:
         code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "_").replace("-", "_")
         headers = dict(error.headers or {})
+        if request.scope["path"] == "*":  # the server as a whole, which has no options
+            headers["Allow"] = ", ".join(sorted(_METHODS))
+            return problem(405, "method_not_allowed", "Method Not Allowed", headers=headers)
         if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
             headers["Allow"] = ", ".join(sorted(_allowed(request)))
         return problem(error.status_code, code, str(error.detail), headers=headers)
@@ -150,8 +157,10 @@ def each_route(routes: Sequence[BaseRoute]) -> Iterator[BaseRoute]:
 def _allowed(request: Request) -> set[str]:
     """The methods of all routes of this path; the framework would name those of the first."""
     allowed = set[str]()
+    # What is mounted has taken its own part of the path away by now.
+    scope = {**request.scope, "root_path": request.scope.get("app_root_path", "")}
     for route in each_route(request.app.routes):
-        if route.matches(request.scope)[0] is not Match.NONE:
+        if route.matches(scope)[0] is not Match.NONE:
             allowed |= getattr(route, "methods", None) or {"GET"}  # what is mounted has files
     return allowed | {"HEAD"} if "GET" in allowed else allowed
 
@@ -178,10 +187,10 @@ def describe(document: dict[str, Any]) -> dict[str, Any]:
     problem_shape = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
     shapes |= problem_shape.pop("$defs") | {"Problem": problem_shape}
     for operations in document["paths"].values():
-        for operation in operations.values():
+        for method, operation in operations.items():
             if "application/json" in operation["responses"].get("422", {}).get("content", {}):
                 del operation["responses"]["422"]
-            for status, answer in documented(*_ANYWHERE).items():
+            for status, answer in documented(*_ANYWHERE, *(() if method == "get" else _CHANGES)).items():
                 operation["responses"].setdefault(str(status), answer)
     return document
 

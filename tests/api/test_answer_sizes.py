@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from testing.databases import NewDatabase
 from testing.json_client import JsonClient
+from testing.memory import most_memory
 from testing.server import Server
 
 pytestmark = pytest.mark.process
@@ -26,6 +26,9 @@ def heavy(new_database: NewDatabase) -> Iterator[Server]:
     with Server(new_database()) as running, JsonClient(running.url) as client:
         for number in range(4):
             client.create(f"heavy-{number}", arms=_LARGE)
+        # All processes are there before anything is measured.
+        assert client.send("GET", "/v1/experiments/heavy-0").status == 200
+        assert client.send("GET", "/v1/experiments/heavy-0/history").status == 200
         yield running
 
 
@@ -36,12 +39,6 @@ def client(heavy: Server) -> Iterator[JsonClient]:
         yield connection
 
 
-def _peak(server: Server) -> int:
-    """The most memory that the worker ever had, in bytes."""
-    status = Path(f"/proc/{server.process.pid}/status").read_text()
-    return 1024 * int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1])
-
-
 @pytest.mark.serial
 def test_a_large_batch_has_each_value_once(heavy: Server, client: JsonClient) -> None:
     """10,000 assignments with values of 16 KB: 160 MB became 8, in a small multiple of the time and memory of small values."""
@@ -49,10 +46,10 @@ def test_a_large_batch_has_each_value_once(heavy: Server, client: JsonClient) ->
     began = time.perf_counter()
     small = client.send("POST", "/v1/experiments/light/assignments/batch", {"count": 10_000}).body
     usual = time.perf_counter() - began
-    before, began = _peak(heavy), time.perf_counter()
+    before, began = most_memory(heavy), time.perf_counter()
     answer = client.send("POST", "/v1/experiments/heavy-0/assignments/batch", {"count": 10_000}).body
     assert time.perf_counter() - began < 5 * usual + 1
-    assert _peak(heavy) - before < 64 * _MEBIBYTE
+    assert most_memory(heavy) - before < 64 * _MEBIBYTE
     assert set(small) == {"assignments"}
     assert len(answer["assignments"]) == 10_000
     assert {one["value"] for one in answer["assignments"]} == {None}
@@ -86,9 +83,9 @@ def test_a_replayed_batch_is_the_same_to_the_byte(client: JsonClient) -> None:
 
 def test_lists_have_no_values(heavy: Server, client: JsonClient) -> None:
     """The list of experiments that have 32 MB of values takes a few hundred kilobytes, and no more memory."""
-    before = _peak(heavy)
+    before = most_memory(heavy)
     listed: list[dict[str, Any]] = client.send("GET", "/v1/experiments?page_size=100").body["experiments"]
-    assert _peak(heavy) - before < 16 * _MEBIBYTE
+    assert most_memory(heavy) - before < 16 * _MEBIBYTE
     assert len(json.dumps(listed)) < _MEBIBYTE
     one = next(one for one in listed if one["key"] == "heavy-1")
     read = client.send("GET", "/v1/experiments/heavy-1").body
@@ -143,3 +140,33 @@ def test_large_experiments_are_found_and_guarded_as_small_ones_are(client: JsonC
     assert changed.status == 200
     assert client.send("PATCH", "/v1/experiments/heavy-3", {"owner": "bob"}, If_Match=seen).status == 412
     assert client.send("GET", "/v1/experiments/heavy-3").headers["ETag"] == changed.headers["ETag"]
+
+
+@pytest.mark.serial
+def test_no_small_request_takes_a_large_answer_or_much_memory(heavy: Server, client: JsonClient) -> None:
+    """Every route that shows a large experiment, in a small multiple of its 8 MB: in bytes, and in memory of all processes."""
+    key = "bounded"
+    client.create(key, arms=_LARGE)
+    path = f"/v1/experiments/{key}"
+    client.send("POST", f"{path}/assignments/batch", {"count": 2_000})
+    before = most_memory(heavy)
+    for method, step, body in (
+        ("GET", "", None),
+        ("GET", "/recommendation", None),
+        ("GET", "/assignments?page_size=1000", None),
+        ("GET", "/events?page_size=1000", None),
+        ("GET", "/history", None),
+        ("PATCH", "", {"name": "another"}),
+        ("POST", "/pause", None),
+        ("POST", "/resume", None),
+        ("POST", "/duplicate", {"key": "bounded-twin"}),
+        ("POST", "/assignments/batch", {"count": 10_000}),
+        ("PATCH", "/arms/arm-0", {"name": "another"}),
+        ("POST", "/conclude", {"arm": "arm-0"}),
+        ("POST", "/reopen", None),
+    ):
+        named = {"Idempotency_Key": step.strip("/")} if method == "POST" else {}
+        reply = client.send(method, f"{path}{step}", body, **named)
+        assert reply.status in (200, 201), (step, reply.status)
+        assert int(reply.headers["Content-Length"]) < 12 * _MEBIBYTE, step
+    assert most_memory(heavy) - before < 384 * _MEBIBYTE

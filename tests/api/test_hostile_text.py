@@ -9,8 +9,10 @@ import copy
 import http.client
 import json
 import re
+import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 from urllib.parse import quote
 
@@ -45,9 +47,22 @@ _TEXTS = {
 }
 # What only bytes can say: an overlong NUL and slash, half a character, an encoded slash.
 _RAW = {"overlong NUL": "%C0%80", "overlong slash": "%C0%AF", "half a character": "%E2%82", "%2F": "%2F", "double": "%252F%2500"}
+# The same as bytes, for heads and bodies.
+_BYTES = {
+    "overlong NUL": b"\xc0\x80",
+    "overlong slash": b"\xc0\xaf",
+    "half a character": b"\xe2\x82",
+    "no character": b"\xff\xfe",
+}
 _NEIGHBOUR = "unharmed"
-# What took others with it once.
-_BEFORE = ("/experiments/%00", "/experiments/a%00", "/dashboard/experiments?text=%00", "/v1/experiments/%00/recommendation")
+_numbers = count(1)
+# A text that each field takes: by its name where only some will do, else any.
+_HARMLESS = {"tags": "tag-1", "control": "control", "arm": "green"}
+# What a field needs beside it.
+_BESIDE: dict[tuple[str, ...], dict[str, str]] = {
+    ("policy", "ties"): {"kind": "simple_tracking"},
+    ("policy", "sufficiency_by"): {"kind": "almost_tracking"},
+}
 
 
 @dataclass(frozen=True)
@@ -58,11 +73,10 @@ class Place:
     path: str
     kind: str
     name: str
-    required: dict[str, str]
-    """The other parameters that the request needs."""
     body: Any
-    """A body that would be good, if the route takes one."""
+    """A body that is good, if the route takes one."""
     steps: tuple[str | int, ...] = ()
+    harmless: str = "text"
 
     def __str__(self) -> str:
         return f"{self.method} {self.path} {self.kind} {self.name}"
@@ -82,32 +96,59 @@ def _document() -> dict[str, Any]:
             route.include_in_schema = False
 
 
-def _example(shape: dict[str, Any], shapes: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON
-    """Something of this shape, with every text in it that may be there."""
+def _resolved(shape: dict[str, Any], shapes: dict[str, Any]) -> dict[str, Any]:
+    """The shape that is meant, of those that are not null."""
     if "$ref" in shape:
-        return _example(shapes[shape["$ref"].rpartition("/")[2]], shapes)
+        return _resolved(shapes[shape["$ref"].rpartition("/")[2]], shapes)
     for combined in ("anyOf", "oneOf", "allOf"):
         if combined in shape:
-            return _example(next((one for one in shape[combined] if one.get("type") != "null"), {}), shapes)
-    if "enum" in shape or "const" in shape:
-        return shape.get("const", shape.get("enum", [None])[0])
-    kind = shape.get("type")
+            return _resolved(next((one for one in shape[combined] if one.get("type") != "null"), {}), shapes)
+    return shape
+
+
+def _fields(shape: dict[str, Any], shapes: dict[str, Any], steps: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """The way to every field that takes a text, and its shape; any item of a list is meant by `*`."""
+    shape = _resolved(shape, shapes)
+    kind = shape.get("type", "string")  # a field without a type takes any JSON
     if kind == "object":
-        return {name: _example(field, shapes) for name, field in shape.get("properties", {}).items()}
-    if kind == "array":
-        return [_example(shape.get("items", {}), shapes)] * max(1, shape.get("minItems", 1))
-    return {"integer": 1, "number": 1, "boolean": False, "string": "text"}.get(kind or "any", "any JSON")
+        for name, inner in shape.get("properties", {}).items():
+            yield from _fields(inner, shapes, (*steps, name))
+    elif kind == "array":
+        yield from _fields(shape["items"], shapes, (*steps, "*"))
+    elif kind == "string":
+        yield steps, shape
 
 
-def _texts_in(body: Any, steps: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:  # noqa: ANN401 - any JSON
-    """The way to every text of a body, and to the first of each list."""
-    if isinstance(body, str):
-        yield steps
-    elif isinstance(body, dict):
-        for name, value in body.items():
-            yield from _texts_in(value, (*steps, name))
-    elif isinstance(body, list):
-        yield from _texts_in(body[0], (*steps, 0))
+def _body_with(examples: list[Any], way: tuple[str, ...]) -> tuple[Any, tuple[str | int, ...]]:
+    """An example that has this field, or could have it, and the way to it."""
+    body = copy.deepcopy(next((one for one in examples if way[0] in one), examples[0]))
+    inner, steps = body, list[str | int]()
+    for place, step in enumerate(way[:-1]):
+        if step == "*":
+            found = next((number for number, item in enumerate(inner) if way[place + 1] in item), 0)
+            steps.append(found)
+        else:
+            inner.setdefault(step, [] if way[place + 1] == "*" else {})
+            steps.append(step)
+        inner = inner[steps[-1]]
+    last: str | int = way[-1]
+    if last == "*":
+        last = 0
+        if not inner:
+            inner.append("")
+    elif isinstance(inner, dict):
+        inner.update(_BESIDE.get(way, {}))
+    return body, (*steps, last)
+
+
+def _texts(body: dict[str, Any], shapes: dict[str, Any]) -> Iterator[tuple[Any, tuple[str | int, ...], str]]:
+    """Good bodies, the way to a text in each, and a text that does no harm there."""
+    examples = _resolved(body, shapes)["examples"]
+    for way, shape in _fields(body, shapes):
+        name = way[-1] if way[-1] != "*" else way[-2]
+        known = shape.get("const") or (shape.get("enum") or [None])[0]
+        made, steps = _body_with(examples, way)
+        yield made, steps, known or _HARMLESS.get(name, "text")
 
 
 def _places() -> Iterator[Place]:
@@ -115,38 +156,33 @@ def _places() -> Iterator[Place]:
     shapes = document["components"]["schemas"]
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
-            parameters = operation.get("parameters", [])
             content = operation.get("requestBody", {}).get("content", {})
-            body = _example(content["application/json"]["schema"], shapes) if content else None
-            required = {one["name"]: _good(one["name"]) for one in parameters if one["in"] == "path"}
-            for parameter in parameters:
-                yield Place(method.upper(), path, parameter["in"], parameter["name"], required, body)
-            yield Place(method.upper(), path, "header", "X-Request-Id", required, body)
-            yield Place(method.upper(), path, "query", "unknown", required, body)
-            yield Place(method.upper(), path, "query", "", required, body)
-            if body is not None:
-                yield Place(method.upper(), path, "name", "of a field", required, body)
-            for steps in _texts_in(body):
-                yield Place(method.upper(), path, "body", "/".join(map(str, steps)), required, body, steps)
-
-
-def _good(name: str) -> str:
-    return {"key": _NEIGHBOUR, "chart": "means", "arm": "arm-0"}.get(name, "asg_" + "0" * 26 + "1")
+            shape = content["application/json"]["schema"] if content else None
+            body = None if shape is None else _resolved(shape, shapes)["examples"][-1]
+            for parameter in operation.get("parameters", []):
+                yield Place(method.upper(), path, parameter["in"], parameter["name"], body)
+            yield Place(method.upper(), path, "header", "X-Request-Id", body)
+            yield Place(method.upper(), path, "query", "unknown", body)
+            yield Place(method.upper(), path, "query", "", body)
+            if shape is not None:
+                yield Place(method.upper(), path, "name", "of a field", body)
+                for made, steps, harmless in _texts(shape, shapes):
+                    yield Place(method.upper(), path, "body", "/".join(map(str, steps)), made, steps, harmless)
 
 
 _PLACES = list(_places())
 
 
 def _with(body: Any, steps: tuple[str | int, ...], text: str) -> Any:  # noqa: ANN401 - any JSON
-    """The body with this text at the end of the way."""
+    """The body with this text at the end of the way, and a key that nobody has: what is refused for that reaches nothing."""
     changed = copy.deepcopy(body)
+    if isinstance(changed, dict) and "key" in changed:
+        changed["key"] = f"hostile-{next(_numbers)}"
     inner = changed
     for step in steps[:-1]:
         inner = inner[step]
-    if steps:
+    if steps and not (steps == ("key",) and text == "text"):
         inner[steps[-1]] = text
-    else:
-        changed = text
     return changed
 
 
@@ -185,52 +221,136 @@ class _Bare:
         self._connection.close()
 
 
-def _target(place: Place, text: str | None = None) -> str:
-    """The path with this text in the place, or with a good one."""
-    filled = place.required if text is None or place.kind != "path" else place.required | {place.name: text}
-    return re.sub(r"{(\w+)}", lambda name: filled[name[1]], place.path)
+@dataclass(frozen=True)
+class Target:
+    """An experiment of the place's own, with all that its paths name."""
+
+    key: str
+    assignment: str
+
+    def path(self, place: Place, text: str | None = None) -> str:
+        """The path with this text in the place, or with what is there."""
+        told = "import-1" if "observations" in place.path else self.assignment
+        filled = {"key": self.key, "chart": "means", "arm": "green", "id": told}
+        if text is not None and place.kind == "path":
+            filled[place.name] = text
+        return re.sub(r"{(\w+)}", lambda name: filled[name[1]], place.path)
 
 
-def _requests(place: Place) -> Iterator[tuple[str, str, list[tuple[str, bytes]], Any]]:
+def _target(wire: JsonClient, place: Place) -> Target:
+    """A new experiment; a draft where only a draft can be changed."""
+    key, is_draft = f"target-{next(_numbers)}", place.method == "PATCH"
+    two = [{"key": "control"}, {"key": "green"}]
+    wire.create(key, arms=two, sticky=True, status="draft" if is_draft else "running")
+    if is_draft:
+        return Target(key, "asg_" + "0" * 27)
+    wire.send("POST", f"/v1/experiments/{key}/observations", {"observations": [{"arm": "green", "reward": 1, "id": "import-1"}]})
+    return Target(key, wire.ask(key, "somebody")["id"])
+
+
+def _requests(place: Place, target: Target) -> Iterator[tuple[str, str, list[tuple[str, bytes]], bytes | None]]:
     """What is sent to this place: the name of the text, the target, the headers, the body."""
     encoded = {name: quote(text.encode("utf-8", "surrogatepass"), safe="") for name, text in _TEXTS.items()}
-    if place.kind == "path":
+    here = target.path(place)
+
+    def body(text: str | None = None) -> bytes | None:
+        return (
+            None
+            if place.body is None
+            else json.dumps(_with(place.body, () if text is None else place.steps, text or "")).encode()
+        )
+
+    if place.kind in ("path", "query"):
         for name, text in (encoded | _RAW).items():
-            yield name, _target(place, text), [], place.body
-    elif place.kind == "query":
-        for name, text in (encoded | _RAW).items():
-            yield name, f"{_target(place)}?{place.name or text}={text}", [], place.body
+            path = target.path(place, text) if place.kind == "path" else f"{here}?{place.name or text}={text}"
+            yield name, path, [], body()
+        return
     for name, text in _TEXTS.items():
         if place.kind == "header":
             value = text.encode("utf-8", "surrogatepass").replace(b"\r\n", b" ")
-            yield name, _target(place), [(place.name, value)], place.body
+            yield name, here, [(place.name, value)], body()
         elif place.kind == "name":
-            yield name, _target(place), [], {text: 1} | place.body
-        elif place.kind == "body":
-            yield name, _target(place), [], _with(place.body, place.steps, text)
+            yield name, here, [], json.dumps({text: 1} | place.body).encode()
+        else:
+            yield name, here, [], body(text)
+    for name, raw in _BYTES.items():
+        if place.kind == "header":
+            yield name, here, [(place.name, raw)], body()
+        else:
+            marked = json.dumps({"MARK": 1} | place.body).encode() if place.kind == "name" else body("MARK")
+            yield name, here, [], (marked or b"").replace(b"MARK", raw)
+
+
+@dataclass
+class _Neighbour:
+    """Looks at an experiment and asks it, again and again, beside all that is sent elsewhere."""
+
+    url: str
+    failed: list[str] = field(default_factory=list)
+    answered: int = 0
+    _done: threading.Event = field(default_factory=threading.Event)
+
+    def watch(self) -> None:
+        """Until it is told to stop."""
+        with JsonClient(self.url) as client:
+            while not self._done.wait(0.01):
+                for method, path in (
+                    ("GET", "recommendation"),
+                    ("POST", "assignments"),
+                    ("GET", "assignments"),
+                    ("GET", "events"),
+                ):
+                    reply = client.send(method, f"/v1/experiments/{_NEIGHBOUR}/{path}", {} if method == "POST" else None)
+                    self.answered += 1
+                    if reply.status not in (200, 201):
+                        self.failed.append(f"{method} {path}: {reply.status}")
+
+    def stop(self) -> None:
+        """No more."""
+        self._done.set()
 
 
 @pytest.fixture(scope="module")
-def bare(server: Server, wire: JsonClient) -> Iterator[_Bare]:
-    """A client of the shared service, where there is an experiment to be harmed."""
+def neighbour(server: Server, wire: JsonClient) -> Iterator[_Neighbour]:
+    """One that is watched in a thread of its own."""
     wire.create(_NEIGHBOUR, arms=arms(2))
+    watching = _Neighbour(server.url)
+    thread = threading.Thread(target=watching.watch)
+    thread.start()
+    yield watching
+    watching.stop()
+    thread.join()
+    assert watching.answered > 0
+
+
+@pytest.fixture(scope="module")
+def bare(server: Server) -> Iterator[_Bare]:
+    """A client of the shared service."""
     client = _Bare(server)
     yield client
     client.close()
 
 
 @pytest.mark.parametrize("place", _PLACES, ids=str)
-def test_no_text_breaks_the_service(bare: _Bare, wire: JsonClient, place: Place) -> None:
-    """Each is taken, refused or not found; an experiment beside it is served as before, and the service is ready."""
-    failed = {}
-    for name, target, headers, body in _requests(place):
-        content = None if body is None else json.dumps(body).encode()
-        status = bare.send(place.method, target, headers, content)
+def test_no_text_breaks_the_service(bare: _Bare, wire: JsonClient, neighbour: _Neighbour, place: Place) -> None:
+    """Each is taken, refused or not found; an experiment beside it is served all the while, and the service is ready."""
+    target, failed = _target(wire, place), {}
+    for name, path, headers, body in _requests(place, target):
+        status = bare.send(place.method, path, headers, body)
         if status >= 500:
             failed[name] = status
     assert failed == {}
-    assert wire.send("GET", f"/v1/experiments/{_NEIGHBOUR}/recommendation").status == 200
+    assert neighbour.failed == []
     assert wire.send("GET", "/readyz").status == 200
+
+
+@pytest.mark.parametrize("place", [place for place in _PLACES if place.kind == "body"], ids=str)
+def test_a_harmless_text_is_taken(wire: JsonClient, place: Place) -> None:
+    """So what is refused above is refused for the text, and what is not has met the database."""
+    body = _with(place.body, place.steps, place.harmless)
+    reply = wire.send(place.method, _target(wire, place).path(place), body)
+    assert reply.status in (200, 201), reply.body
+    assert "invalid" not in [one["status"] for one in (reply.body.get("results") or [])]
 
 
 def test_the_table_has_every_route() -> None:
@@ -245,9 +365,9 @@ def test_the_table_has_every_route() -> None:
     assert {place.kind for place in _PLACES} == {"path", "query", "header", "body", "name"}
 
 
-def test_hostile_keys_leave_no_connection_behind(postgres: Postgres, bare: _Bare, server: Server, wire: JsonClient) -> None:
+def test_hostile_keys_leave_no_connection_behind(postgres: Postgres, bare: _Bare, server: Server, neighbour: _Neighbour) -> None:
     """Two hundred of them, on every route that reads a version, while a neighbour is looked at."""
-    for turn in range(50):
+    for _ in range(50):
         for path in (
             "/experiments/%00",
             "/dashboard/experiments?text=%00",
@@ -255,7 +375,7 @@ def test_hostile_keys_leave_no_connection_behind(postgres: Postgres, bare: _Bare
             "/experiments/a%00",
         ):
             assert bare.send("GET", path, [], None) in (404, 422)
-        assert wire.send("GET", f"/v1/experiments/{_NEIGHBOUR}/recommendation", If_None_Match=f'"{turn}"').status == 200
+    assert neighbour.failed == []
     if server.database_url.startswith("postgresql"):
         name = server.database_url.partition("@/")[2].partition("?")[0]
         # The pool's eight, the engine's own, the version reader's and one a lane; a leak would be hundreds.

@@ -85,6 +85,55 @@ def test_reads_are_for_known_names_too(server: Server, path: str) -> None:
     assert _raw(server, "GET /healthz HTTP/1.0")[0] == 200
 
 
+@pytest.mark.parametrize(
+    ("target", "host", "status"),
+    [
+        ("http://evil.example", "localhost", 421),
+        ("HTTP://somebody@evil.example:80", "localhost", 421),
+        ("http://localhost", "evil.example", 201),
+        ("http://127.0.0.1:80", "localhost", 201),
+        ("http://", "localhost", 400),
+    ],
+)
+def test_a_target_that_is_a_url_says_which_host_is_meant(  # noqa: PLR0917 - parametrized
+    server: Server, experiment: str, way: list[str], target: str, host: str, status: int
+) -> None:
+    """Whatever `Host` says (RFC 9112)."""
+    path = f"/v1/experiments/{experiment}/assignments"
+    answered, _, _ = _raw(server, f"POST {target}{path} HTTP/1.1", f"Host: {host}", *way, "Content-Length: 0")
+    assert answered == status
+    assert _raw(server, f"GET {target}/healthz HTTP/1.1", f"Host: {host}")[0] == (200 if status == 201 else status)
+
+
+def test_the_server_as_a_whole_has_no_options(server: Server) -> None:
+    """`OPTIONS *` is told which methods there are."""
+    status, headers, body = _raw(server, "OPTIONS * HTTP/1.1", "Host: localhost")
+    assert (status, body["code"]) == (405, "method_not_allowed")
+    assert set(headers["allow"].split(", ")) == {"DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"}
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
+def test_files_are_only_read(api: httpx.Client, method: str) -> None:
+    """405 that says so."""
+    answer = api.request(method, "/static/style.css")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
+
+
+@pytest.mark.parametrize("slash", ["%2F", "%2f"])
+def test_an_encoded_slash_is_no_way_to_another_route(api: httpx.Client, experiment: str, slash: str) -> None:
+    """No key has one: what is behind the route that it would spell is not found. An observation's id may have one."""
+    path = "/v1/experiments"
+    for spelled in ("recommendation", "assignments", "events", "observations", "arms/arm-0", f"arms{slash}arm-0", "stream"):
+        assert api.get(f"{path}/{experiment}{slash}{spelled}").status_code == 404, spelled
+    assert api.get(f"/v1{slash}experiments").status_code == 404
+    assert api.post(f"{path}/{experiment}{slash}assignments").status_code == 404
+    assert api.post(f"{path}/{experiment}{slash}pause").status_code == 404
+    observed = {"observations": [{"arm": "arm-0", "reward": 1, "id": "a/b"}]}
+    assert api.post(f"{path}/{experiment}/observations", json=observed).status_code == 200
+    assert api.get(f"{path}/{experiment}/observations/a{slash}b").json()["id"] == "a/b"
+    assert api.get(f"{path}/{experiment}{slash}observations/a{slash}b").status_code == 404
+
+
 @pytest.mark.process
 def test_names_can_be_allowed(new_database: NewDatabase) -> None:
     """On both ways in."""

@@ -7,12 +7,12 @@ import statistics
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from testing.databases import NewDatabase
 from testing.json_client import JsonClient, arms
+from testing.memory import most_memory
 from testing.server import Server
 
 pytestmark = pytest.mark.serial
@@ -33,20 +33,10 @@ def alone(new_database: NewDatabase) -> Iterator[Server]:
         yield running
 
 
-def _most_memory(server: Server) -> int:
-    """The most bytes that the process and its children have had, each at its time."""
-    pid, total = server.process.pid, 0
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    for one in (str(pid), *children):
-        fields = dict(line.split(":\t", 1) for line in Path(f"/proc/{one}/status").read_text().splitlines())
-        total += int(fields["VmHWM"].split()[0]) * 1024
-    return total
-
-
 @pytest.mark.parametrize("body", [_LONG_NAME, _CROWD], ids=["a long name over many items", "a crowd of unknown fields"])
 def test_a_small_body_takes_no_large_memory(alone: Server, body: bytes) -> None:
     """A hundred times its size at most, however often it is sent and to which route."""
-    before = _most_memory(alone)
+    before = most_memory(alone)
     with alone.client() as client:
         for path in (
             "",
@@ -58,7 +48,7 @@ def test_a_small_body_takes_no_large_memory(alone: Server, body: bytes) -> None:
         ) * 2:
             answer = client.post(f"/v1/experiments{path}", content=body, headers=_JSON)
             assert (answer.status_code, len(answer.content) < len(body)) == (422, True)
-    assert _most_memory(alone) - before <= 100 * len(body)
+    assert most_memory(alone) - before <= 100 * len(body)
 
 
 def test_a_large_body_does_not_stop_the_others(alone: Server) -> None:
@@ -66,7 +56,7 @@ def test_a_large_body_does_not_stop_the_others(alone: Server) -> None:
     began = time.perf_counter()
     json.loads(_MANY_ITEMS)
     parsing = time.perf_counter() - began
-    before, waited, done = _most_memory(alone), list[float](), threading.Event()
+    before, waited, done = most_memory(alone), list[float](), threading.Event()
 
     def look() -> None:
         with JsonClient(alone.url) as client:
@@ -82,4 +72,4 @@ def test_a_large_body_does_not_stop_the_others(alone: Server) -> None:
     done.set()
     looking.join()
     assert max(waited) <= parsing + 50 * statistics.median(waited)
-    assert _most_memory(alone) - before <= 25 * len(_MANY_ITEMS)
+    assert most_memory(alone) - before <= 25 * len(_MANY_ITEMS)

@@ -149,3 +149,30 @@ def test_what_is_no_time(wire: JsonClient, experiment: str, name: str, time: str
     """Times are written in ISO 8601."""
     refused = wire.send("GET", f"/v1/experiments/{experiment}/events?{name}={quote(time)}")
     assert (refused.status, refused.body["errors"][0]["pointer"]) == (422, f"/query/{name}")
+
+
+def test_experiments_of_a_time(wire: JsonClient, family: str) -> None:
+    """By their creation: `since` is inside, `until` is not; in any order, and page by page."""
+    times = {number: wire.send("GET", f"/v1/experiments/{family}-{number}").body["created_at"] for number in range(5)}
+    assert _found(wire, family, f"since={times[1]}&until={times[4]}") == [3, 2, 1]
+    assert _found(wire, family, f"since={times[1]}&until={times[4]}&sort=key&owner=ann") == [1, 3]
+    assert _found(wire, family, f"until={times[2]}&tag=a") == [1]
+    assert _found(wire, family, "since=9999-12-31") == []
+    page = wire.send("GET", f"/v1/experiments?since={times[1]}&sort=created_at&q={family}-&page_size=3").body
+    query = f"since={times[1]}&sort=created_at&page_size=3&page_token={page['next_page_token']}"
+    assert _found(wire, family, query) == [4]
+
+
+def test_the_log_of_a_time(wire: JsonClient, key: str) -> None:
+    """Deletions from a time on, and up to another."""
+    for number in range(3):
+        wire.create(f"{key}-{number}", arms=arms(2), status="draft")
+        assert wire.send("DELETE", f"/v1/experiments/{key}-{number}?confirm={key}-{number}").status == 204
+    entries = [one for one in wire.send("GET", "/v1/log").body["entries"] if one["details"]["experiment"].startswith(f"{key}-")]
+    at = [one["at"] for one in entries]
+    found = wire.send("GET", f"/v1/log?since={at[1]}&until={at[0]}").body
+    assert [one["id"] for one in found["entries"]] == [entries[1]["id"]]
+    assert found["next_page_token"] is None
+    assert wire.send("GET", f"/v1/log?until={at[2]}&page_size=1000").body["entries"] == [
+        one for one in wire.send("GET", "/v1/log?page_size=1000").body["entries"] if one["at"] < at[2]
+    ]

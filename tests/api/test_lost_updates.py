@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from testing.json_client import JsonClient, Reply
+from testing.json_client import JsonClient, Reply, arms
 
 
 def _conflict(reply: Reply) -> None:
@@ -58,3 +58,34 @@ def test_an_arm_has_an_etag_of_its_own(wire: JsonClient, experiment: str) -> Non
     _conflict(wire.send("PATCH", f"{path}/arms/arm-0", {"name": "again"}, If_Match=own.headers["ETag"]))
     assert wire.send("GET", f"{path}/arms/arm-0").headers["ETag"] == changed.headers["ETag"]
     assert wire.send("GET", f"{path}/arms/nobody").body["code"] == "arm_not_found"
+
+
+def test_every_answer_with_the_whole_has_its_etag(wire: JsonClient, key: str) -> None:
+    """Creation, a step, a patch, a duplicate, a new arm: the ETag that the next read shows, and that a change may name."""
+    path = f"/v1/experiments/{key}"
+    made = wire.send("POST", "/v1/experiments", {"key": key, "arms": arms(2), "status": "draft"})
+    assert made.headers["ETag"] == wire.send("GET", path).headers["ETag"]
+    for step in ("start", "pause", "resume"):
+        moved = wire.send("POST", f"{path}/{step}", Idempotency_Key=step)
+        assert moved.headers["ETag"] == wire.send("GET", path).headers["ETag"]
+        again = wire.send("POST", f"{path}/{step}", Idempotency_Key=step)
+        assert again.headers["ETag"] == moved.headers["ETag"]
+    patched = wire.send("PATCH", path, {"owner": "ann"}, If_Match=moved.headers["ETag"])
+    assert (patched.status, patched.headers["ETag"]) == (200, wire.send("GET", path).headers["ETag"])
+    twin = wire.send("POST", f"{path}/duplicate", {"key": f"{key}-twin"})
+    assert twin.headers["ETag"] == wire.send("GET", f"{path}-twin").headers["ETag"]
+    added = wire.send("POST", f"{path}/arms", {"key": "third"})
+    assert added.headers["ETag"] == wire.send("GET", f"{path}/arms/third").headers["ETag"]
+
+
+def test_only_what_was_seen_is_deleted(wire: JsonClient, key: str) -> None:
+    """412 where somebody has changed it since; then it is there still, and what is read again can be deleted."""
+    path = f"/v1/experiments/{key}"
+    wire.create(key, arms=arms(2), status="draft")
+    seen = wire.send("GET", path).headers["ETag"]
+    wire.send("PATCH", path, {"name": "of somebody else"})
+    _conflict(wire.send("DELETE", f"{path}?confirm={key}", If_Match=seen))
+    now = wire.send("GET", path)
+    assert now.status == 200
+    assert wire.send("DELETE", f"{path}?confirm={key}", If_Match=now.headers["ETag"]).status == 204
+    assert wire.send("DELETE", f"{path}?confirm={key}", If_Match="*").status == 404

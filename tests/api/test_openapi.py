@@ -40,13 +40,18 @@ def test_every_reference_leads_somewhere() -> None:
 
 @every_operation
 def test_an_operation_documents_its_errors(path: str, method: str, operation: dict[str, Any]) -> None:
-    """Tags, a sentence, and every error in the one shape: 404 below a key, 413 with a body, 405, 422, 500 and 503 everywhere."""
+    """Tags, a sentence, and every error in the one shape.
+
+    404 below a key, 413 with a body, 403 where something changes, and everywhere what the connection and the framework refuse.
+    """
     assert operation["tags"]
     assert operation["summary"]
-    if path in ("/healthz", "/metrics"):  # they need no database
-        return
     answers = {int(status): answer for status, answer in operation["responses"].items()}
-    expected = {405, 422, 500, 503}
+    expected = {400, 405, 408, 421, 422, 431, 500, 503}
+    if method == "get":
+        assert 403 not in answers
+    else:
+        expected.add(403)
     if "{key}" in path:
         expected.add(404)
     if "requestBody" in operation:
@@ -112,6 +117,12 @@ def test_limits_are_part_of_the_document() -> None:
         for parameter in operation.get("parameters", []):
             if parameter["in"] == "path" and path.startswith("/v1"):
                 assert parameter["schema"].keys() & {"pattern", "maxLength", "enum"}, parameter
+            if parameter["schema"].get("type") == "string" and parameter["name"] != "If-None-Match":
+                assert parameter["schema"].keys() & {"pattern", "maxLength", "enum"}, parameter
+            if parameter["name"] == "If-Match":
+                assert parameter["schema"]["anyOf"][0]["maxLength"] == 1000
+            if parameter["name"] == "confirm":
+                assert parameter["schema"]["maxLength"] == 64
             if parameter["name"] == "Idempotency-Key":
                 assert (parameter["schema"]["maxLength"], parameter["schema"]["pattern"]) == (255, "^[ -~]+$")
             if parameter["name"] == "page_size":
@@ -128,4 +139,4 @@ def test_lifecycle_steps_and_changes_document_their_headers() -> None:
     }
     for move in get_args(Move):
         assert headers[f"{move}_experiment"] == {"Idempotency-Key"}
-    assert headers["patch_experiment"] == headers["patch_arm"] == {"If-Match"}
+    assert headers["patch_experiment"] == headers["patch_arm"] == headers["delete_experiment"] == {"If-Match"}

@@ -63,6 +63,21 @@ def test_asks_and_tells_are_counted_over_all_workers(serving: Server) -> None:
         assert count(client, "bestarm_queue_depth") == 0
 
 
+def test_what_a_lane_changes_is_counted(serving: Server) -> None:
+    """A batch that another process draws shows in the numbers soon after its answer."""
+    with serving.client() as client:
+        made = {"key": "drawn-elsewhere", "arms": [{"key": "grey"}, {"key": "green"}]}
+        assert client.post("/v1/experiments", json=made).status_code == 201
+        before = count(client, "bestarm_events_total", kind="draw")
+        asked = client.post("/v1/experiments/drawn-elsewhere/assignments/batch", json={"count": 2_000})
+        assert asked.status_code == 201
+        deadline = time.monotonic() + 20
+        while (counted := count(client, "bestarm_events_total", kind="draw") - before) < 2_000:
+            assert time.monotonic() < deadline, counted
+            time.sleep(0.05)
+    assert counted == 2_000
+
+
 def test_both_ways_of_an_ask_count_under_one_name(serving: Server) -> None:
     """The short way and the framework serve the same routes."""
     arms = [{"key": "grey"}, {"key": "green"}]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from service.application.commands.idempotency import Once
-    from service.application.context import Context
+    from service.application.live.reader import WritingReader
     from service.domain.lookups import LookupRequest
     from service.engine.ledger import Ledger
     from service.storage.database import Connection
@@ -188,20 +188,25 @@ def _replayed(ledger: Ledger, assignment: Assignment, unit: str | None) -> AskAn
     return structs.replace(_fresh(ledger, _when_drawn(assignment)), replayed=True)
 
 
-async def ask(context: Context, key: str, unit: str | None, idempotency_key: str | None) -> AskAnswer:
+async def ask(context: WritingReader, key: str, unit: str | None, idempotency_key: str | None) -> AskAnswer:
     """One ask, answered when its draw is durable."""
     answer = await context.writer.submit(key, Ask(unit, idempotency_key))
     return await as_first_given(context, answer) if answer.replayed else answer
 
 
 async def ask_many(
-    context: Context, key: str, units: Sequence[str | None], once: Once[list[AskAnswer]], *, by_count: bool
+    context: WritingReader, key: str, units: Sequence[str | None], once: Once[list[AskAnswer]], *, by_count: bool
 ) -> Rendered:
     """Many asks in one transaction."""
     rendered = await context.writer.submit(key, OnceCommand(once, AskMany(units, by_count)))
     if rendered.note is None:
         return rendered
     return Rendered(rendered.created, once.render(await _noted_answers(context, key, rendered.note)), replayed=True)
+
+
+def creates(answers: list[AskAnswer]) -> bool:
+    """Was anything drawn for a batch?"""
+    return any(answer.created for answer in answers)
 
 
 def note_of(answers: list[AskAnswer]) -> bytes | None:
@@ -212,7 +217,7 @@ def note_of(answers: list[AskAnswer]) -> bytes | None:
     return b"%sdraws %d %d" % (NOTE, first.draw, len(answers))
 
 
-async def _noted_answers(context: Context, key: str, note: bytes) -> list[AskAnswer]:
+async def _noted_answers(context: WritingReader, key: str, note: bytes) -> list[AskAnswer]:
     """The answers to a batch as they were first given."""
     first, count = (int(number) for number in note.split()[1:])
     async with context.database.reading() as connection:
@@ -226,7 +231,7 @@ async def _noted_answers(context: Context, key: str, note: bytes) -> list[AskAns
     return [AskAnswer(key, shown[one.arm], one.unit, one.reason, _when_drawn(one), created=True, replayed=True) for one in drawn]
 
 
-async def as_first_given(context: Context, answer: AskAnswer) -> AskAnswer:
+async def as_first_given(context: WritingReader, answer: AskAnswer) -> AskAnswer:
     """An answer that is given again, with its assignment and the value of its arm as they were when it was first given."""
     first, assignment = answer.first, answer.assignment
     async with context.database.reading() as connection:

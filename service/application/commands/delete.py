@@ -10,12 +10,14 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from service.engine.clock import now_microseconds
-from service.errors import IllegalTransition, InvalidValue
+from service.errors import IllegalTransition, InvalidValue, VersionConflict
 from service.storage import removal
-from service.storage.queries import stored_instance_log
+from service.storage.queries import stored_experiments, stored_instance_log
 
 if TYPE_CHECKING:
+    from service.application.commands.experiments import Condition
     from service.application.context import Context
+    from service.application.live.reader import WritingReader
     from service.domain import Json, Progress
 
 # A draft has no data that could be missed; an archived experiment was given up before.
@@ -27,12 +29,14 @@ _PAUSE = 4.0
 _SHORTEST_PAUSE_SECONDS = 0.005
 
 
-async def delete(context: Context, key: str, confirmed: str) -> None:
+async def delete(context: WritingReader, key: str, confirmed: str, condition: Condition | None = None) -> None:
     """Answered when nobody can find it any more, and its key is free."""
     if confirmed != key:
         raise InvalidValue("/query/confirm", f"To delete an experiment, repeat its key: `confirm` must be {key!r}.")
     async with context.database.writing() as connection:
         progress = await removal.locked(connection, key)
+        if condition is not None and not condition(await stored_experiments.experiment_by_key(connection, key)):
+            raise VersionConflict(f"Experiment {key!r} is not what it was any more: read it again.")
         status = progress.experiment.status
         if status not in _DELETABLE:
             raise IllegalTransition(f"Experiment {key!r} is {status}: only drafts and archived experiments can be deleted.")

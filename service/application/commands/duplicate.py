@@ -13,11 +13,11 @@ from service.domain.limits import LARGEST_SEED
 if TYPE_CHECKING:
     from service.application.commands.experiments import Described
     from service.application.commands.idempotency import Once, Rendered
-    from service.application.context import Context
+    from service.application.live.reader import WritingReader
     from service.domain import Arm, Experiment
 
 
-async def duplicate(context: Context, source: str, key: str, once: Once[Described]) -> Rendered:
+async def duplicate(context: WritingReader, source: str, key: str, once: Once[Described]) -> Rendered:
     """Store the draft, once per idempotency key; its first event says whose duplicate it is."""
     progress, records = await describe(context, source)
     experiment = progress.experiment

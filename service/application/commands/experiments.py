@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from service.application.commands.idempotency import Once, Rendered
-    from service.application.context import Context
+    from service.application.live.reader import WritingReader
     from service.domain.lookups import LookupRequest
     from service.engine.ledger import Ledger
     from service.engine.queue import Command
@@ -94,7 +94,7 @@ def check_arms(arms: Sequence[Arm], floor: str = "/arms") -> None:
         raise InvalidValue("/arms", "The values of all arms together must not exceed 8 MiB.")
 
 
-async def create(context: Context, experiment: Experiment, arms: Sequence[Arm], once: Once[Described]) -> Rendered:
+async def create(context: WritingReader, experiment: Experiment, arms: Sequence[Arm], once: Once[Described]) -> Rendered:
     """Store a new experiment. Its key, and the idempotency key, are guarded by the database."""
     check_expiry(experiment)
     check_worthwhile(experiment)
@@ -105,7 +105,7 @@ async def create(context: Context, experiment: Experiment, arms: Sequence[Arm], 
 
 
 async def store(
-    context: Context, experiment: Experiment, arms: Sequence[Arm], once: Once[Described], source: Experiment | None = None
+    context: WritingReader, experiment: Experiment, arms: Sequence[Arm], once: Once[Described], source: Experiment | None = None
 ) -> Rendered:
     """Store a new experiment that was found to be good, or is as good as the one that it duplicates."""
     now = now_microseconds()
@@ -186,6 +186,6 @@ def described(ledger: Ledger) -> Described:
     return ledger.progress, ledger.records(range(len(ledger.arms)))
 
 
-async def change(context: Context, key: str, command: Command[Described]) -> Described:
+async def change(context: WritingReader, key: str, command: Command[Described]) -> Described:
     """A patch or a move, answered when it is durable."""
     return await context.writer.submit(key, command)

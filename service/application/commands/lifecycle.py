@@ -14,7 +14,7 @@ from service.inference.certainty import leader_of
 if TYPE_CHECKING:
     from service.application.commands.experiments import Described
     from service.application.commands.idempotency import Once, Rendered
-    from service.application.context import Context
+    from service.application.live.reader import WritingReader
     from service.domain import Move
     from service.engine.ledger import Ledger
 
@@ -71,6 +71,6 @@ class LifecycleMove(SettingsCommand):
         return position
 
 
-async def make_move(context: Context, key: str, move: LifecycleMove, once: Once[Described]) -> Rendered:
+async def make_move(context: WritingReader, key: str, move: LifecycleMove, once: Once[Described]) -> Rendered:
     """One move, once per idempotency key, answered when it is durable."""
     return await context.writer.submit(key, OnceCommand(once, move))

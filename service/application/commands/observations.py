@@ -11,7 +11,7 @@ from service.domain import ObservationRecord
 from service.errors import ObservationNotFound
 
 if TYPE_CHECKING:
-    from service.application.context import Context
+    from service.application.live.reader import WritingReader
     from service.domain.lookups import LookupRequest
     from service.engine.ledger import Ledger
 
@@ -38,6 +38,6 @@ class ChangeObservation(msgspec.Struct, frozen=True, gc=False):
         return known if known.state.reward == reward else ledger.change_observation(known, reward, now)
 
 
-async def change(context: Context, key: str, command: ChangeObservation) -> ObservationRecord:
+async def change(context: WritingReader, key: str, command: ChangeObservation) -> ObservationRecord:
     """One correction or void, answered when it is durable."""
     return await context.writer.submit(key, command)

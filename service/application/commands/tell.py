@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from service.application.commands.idempotency import Once, Rendered
-    from service.application.context import Context
+    from service.application.live.reader import WritingReader
     from service.domain import Arm
     from service.domain.lookups import LookupRequest
     from service.engine.ledger import Ledger
@@ -234,11 +234,11 @@ def _outcomes(
     return results
 
 
-async def tell(context: Context, key: str, command: Tell) -> TellAnswer:
+async def tell(context: WritingReader, key: str, command: Tell) -> TellAnswer:
     """One reward, correction or void, answered when it is durable."""
     return await context.writer.submit(key, command)
 
 
-async def tell_many(context: Context, key: str, command: TellMany | Observe, once: Once[list[TellResult]]) -> Rendered:
+async def tell_many(context: WritingReader, key: str, command: TellMany | Observe, once: Once[list[TellResult]]) -> Rendered:
     """A batch of rewards or observations in one transaction."""
     return await context.writer.submit(key, OnceCommand(once, command))

@@ -8,6 +8,9 @@ from service.application.live.version_cache import Cached, Subject
 from service.application.reads import course as course_read
 from service.application.reads import forecast as forecast_read
 from service.application.reads import recommendation as recommendation_read
+from service.domain.limits import MOST_FORECAST_ARMS
+from service.errors import TooManyArms
+from service.storage.queries import stored_experiments
 
 if TYPE_CHECKING:
     from service.application.context import Context
@@ -50,6 +53,10 @@ async def forecast(context: Context, key: str, version: ExperimentVersion) -> Ou
     subject = (Subject.FORECAST, version.experiment)
 
     async def make() -> Cached[Outlook]:
+        async with context.database.reading() as connection:
+            active = await stored_experiments.active_arms(connection, key)
+        if active > MOST_FORECAST_ARMS:  # before all of them are read
+            raise TooManyArms(f"A forecast is made for up to {MOST_FORECAST_ARMS} active arms; this experiment has {active}.")
         found = await forecast_read.outlook(context, key)
         return Cached(found.version, found, _BYTES)
 

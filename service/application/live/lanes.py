@@ -1,8 +1,8 @@
-"""Lanes: reads whose cost the caller can choose run in processes of their own, few at once, and a bounded number waits.
+"""Lanes: reads and changes whose cost the caller can choose run in processes of their own, few at once; a bounded number waits.
 
 Threads would not do: an expensive read is Python and numpy under the one interpreter lock, and every probe, ask and tell of the
 worker would queue for that lock. A reader process has its own interpreter, its own connection and a lower priority; what comes
-back is bytes to send. It is started by the first read that needs it.
+back is bytes to send. It is started by the first read that needs it. A change is made there as another worker would make it.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ import asyncio
 import multiprocessing
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from service.application.live import reader_process
 from service.domain.limits import MOST_WAITING_READS
+from service.engine import engine_metrics
 from service.errors import Overloaded
 
 if TYPE_CHECKING:
@@ -28,27 +30,31 @@ Result = TypeVar("Result")
 class Lane:
     """One reader process, one read at a time in it, and those that wait for their turn."""
 
-    def __init__(self, database: Database, most_waiting: int = MOST_WAITING_READS) -> None:
-        self._database, self._most_waiting = database, most_waiting
+    def __init__(self, database: Database, most_waiting: int = MOST_WAITING_READS, *, changes: bool = False) -> None:
+        self._database, self._most_waiting, self._changes = database, most_waiting, changes
         self._executor: ProcessPoolExecutor | None = None
         self._inside = 0
 
     async def run(self, read: Read[Result], *arguments: object) -> Result:
         """What the read gives; `Overloaded` if too many wait already."""
         if self._inside > self._most_waiting:
-            raise Overloaded("Too many expensive reads wait already; try again in a moment.")
+            raise Overloaded("Too many expensive requests wait already; try again in a moment.")
         self._inside += 1
         executor = self._executor = self._executor or self._new_executor()
         try:
             # Not here, because the first one starts the process.
             future: Future[Result] = await asyncio.to_thread(executor.submit, reader_process.perform, read, arguments)
-            return await asyncio.wrap_future(future)
+            result = await asyncio.wrap_future(future)
         except BrokenProcessPool as ended:  # killed, for its memory perhaps: the next read starts another
             if self._executor is executor:
                 self._executor = None
-            raise Overloaded("The process for expensive reads has ended; try again in a moment.") from ended
+            raise Overloaded("The process for expensive requests has ended; try again in a moment.") from ended
         finally:
             self._inside -= 1
+        if self._changes:
+            with suppress(RuntimeError):  # it is being closed; what was done is done
+                executor.submit(reader_process.take_metrics).add_done_callback(_count)  # when its turn comes: nobody waits
+        return result
 
     def _new_executor(self) -> ProcessPoolExecutor:
         # Spawned: a forked process would share the event loop's sockets and the locks of its threads.
@@ -62,20 +68,29 @@ class Lane:
             await asyncio.to_thread(executor.shutdown, wait=True, cancel_futures=True)
 
 
+def _count(kept: Future[list[engine_metrics.DoneGroup]]) -> None:
+    if not kept.cancelled() and kept.exception() is None:
+        for done in kept.result():
+            engine_metrics.count_group(done)
+
+
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """Two, so that a look at many arms does not wait behind the courses of others."""
+    """Three, so that a look at many arms does not wait behind the courses of others, and no look behind a change."""
 
     present: Lane
     """The present of experiments with many arms: what is looked at often and takes a fraction of a second."""
     courses: Lane
     """Everything over time (history, charts) and the list at a glance, which is made of it."""
 
+    changes: Lane
+    """Large batches, and all that touches the whole of a large experiment."""
+
     @classmethod
     def over(cls, database: Database) -> Lanes:
         """Lanes whose processes read this database."""
-        return cls(Lane(database), Lane(database))
+        return cls(Lane(database), Lane(database), Lane(database, changes=True))
 
     async def close(self) -> None:
         """End the processes."""
-        await asyncio.gather(self.present.close(), self.courses.close())
+        await asyncio.gather(self.present.close(), self.courses.close(), self.changes.close())

@@ -1,4 +1,4 @@
-"""What a read works with: the database and the cache of its process, a worker's or a lane's."""
+"""What a read works with, in a worker or in a lane, and what a change needs besides."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from service.application.live.version_cache import VersionCache
+    from service.engine.writer import Writer
     from service.storage.database import Database
 
 
@@ -16,3 +17,10 @@ class Reader:
 
     database: Database
     cache: VersionCache
+
+
+@dataclass(frozen=True, slots=True)
+class WritingReader(Reader):
+    """And the writer to change experiments through. A lane's process has one of its own, as another worker has."""
+
+    writer: Writer

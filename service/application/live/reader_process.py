@@ -1,4 +1,4 @@
-"""The other side of a lane: a process that performs one read after the other, on a connection and with a cache of its own."""
+"""The other side of a lane: a process that does one read or change after the other, with connections and a cache of its own."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ import traceback
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Concatenate, TypeAlias, TypeVar, cast
 
-from service.application.live.reader import Reader
+from service.application.live.reader import WritingReader
 from service.application.live.version_cache import VersionCache
+from service.engine import engine_metrics
+from service.engine.writer import Writer
 from service.errors import BestArmError
 from service.storage.database import Database
 
 Result = TypeVar("Result")
-Read: TypeAlias = Callable[Concatenate[Reader, ...], Awaitable[Result]]
+Read: TypeAlias = Callable[Concatenate[WritingReader, ...], Awaitable[Result]]
 
 # Below the workers, whose asks and tells must not wait for it.
 _NICENESS = 5
@@ -40,9 +42,17 @@ class _Process:
         """One read, to its end."""
         return self._runner.run(cast("Coroutine[Any, Any, Result]", read(self._reader, *arguments)))
 
+    def settle(self) -> None:
+        """Let the event loop come round."""
+        self._runner.run(asyncio.sleep(0))
 
-async def _opened(url: str) -> Reader:
-    return Reader(Database(url, pool_size=1), VersionCache(_CACHE_BYTES))
+
+async def _opened(url: str) -> WritingReader:
+    # Between two reads the event loop stands still and hears no goodbye: the connection is asked each time.
+    database = Database(url, pool_size=1, trusted_seconds=0)
+    writer = Writer(database, queue_limit=1)
+    writer.start()
+    return WritingReader(database, VersionCache(_CACHE_BYTES), writer)
 
 
 _process: _Process
@@ -56,6 +66,7 @@ def begin(url: str) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     os.nice(_NICENESS)
+    engine_metrics.keep_for_worker()
     _process = _Process(url)
 
 
@@ -65,6 +76,12 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
+
+
+def take_metrics() -> list[engine_metrics.DoneGroup]:
+    """What the changes of this process add to the worker's numbers; they are counted just after they are answered."""
+    _process.settle()
+    return engine_metrics.take_kept()
 
 
 def perform(read: Read[Result], arguments: tuple[object, ...]) -> Result:

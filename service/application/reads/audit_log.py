@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from service.application.reads.time_window import ALWAYS
-from service.storage.queries import stored_assignments, stored_experiments, stored_history
+from service.domain.limits import LARGE_VALUES_BYTES
+from service.storage.queries import stored_assignments, stored_experiments, stored_history, stored_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from service.application.context import Context
-    from service.application.reads.time_window import TimeWindow
+    from service.application.live.reader import Reader
+    from service.application.reads.page_request import PageRequest
     from service.domain import Event
+    from service.storage.database import Connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,21 +22,38 @@ class AuditPage:
     """Events, newest first, with the words that callers know arms and assignments by."""
 
     events: list[Event]
-    arm_keys: list[str]
+    arm_keys: dict[int, str]
     """By position."""
     assignment_ids: dict[int, str]
     """By draw."""
 
 
-async def audit_log(
-    context: Context, key: str, *, before: int | None, limit: int, window: TimeWindow = ALWAYS, kinds: Collection[str] = ()
-) -> AuditPage:
+async def audit_log(reader: Reader, key: str, page: PageRequest, kinds: Collection[str] = ()) -> AuditPage:
     """A page of the audit log: of these kinds of events, or of all."""
-    async with context.database.reading() as connection:
-        progress, records = await stored_experiments.experiment_by_key(connection, key)
-        e = progress.experiment.id
-        first, end = await window.events(connection, progress, before)
-        found = await stored_history.page_of_events(connection, e, first=first, before=end, limit=limit, kinds=kinds)
-        draws = {event.draw for event in found if event.draw is not None}
-        ids = await stored_assignments.assignment_ids(connection, e, draws)
-    return AuditPage(found, [record.arm.key for record in records], ids)
+    async with reader.database.reading() as connection:
+        return await _page(connection, key, page, kinds, most_bytes=None) or AuditPage([], {}, {})
+
+
+async def audit_log_if_small(reader: Reader, key: str, page: PageRequest, kinds: Collection[str] = ()) -> AuditPage | None:
+    """The same, or None if it is so long that it is better read in a lane."""
+    if page.is_long:
+        return None
+    async with reader.database.reading() as connection:
+        if (await stored_sizes.size_by_key(connection, key)).is_large:
+            return None
+        return await _page(connection, key, page, kinds, most_bytes=LARGE_VALUES_BYTES)
+
+
+async def _page(
+    connection: Connection, key: str, page: PageRequest, kinds: Collection[str], *, most_bytes: int | None
+) -> AuditPage | None:
+    """The page, or None if its events take more than so many bytes."""
+    progress = await stored_experiments.progress_by_key(connection, key)
+    e = progress.experiment.id
+    events = range(*await page.window.events(connection, progress, page.before))
+    if most_bytes is not None and await stored_history.length_of_details(connection, e, events, page.limit, kinds) > most_bytes:
+        return None
+    found = await stored_history.page_of_events(connection, e, events, page.limit, kinds)
+    draws = {event.draw for event in found if event.draw is not None}
+    ids = await stored_assignments.assignment_ids(connection, e, draws)
+    return AuditPage(found, await stored_experiments.arm_keys(connection, e), ids)

@@ -7,9 +7,9 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from service.domain import Arm, Progress
-from service.domain.limits import FEW_ARMS, MOST_ARMS_ON_PAGE
+from service.domain.limits import FEW_ENTRIES, MOST_ARMS_ON_PAGE
 from service.errors import ArmNotFound
-from service.storage.queries import stored_experiments
+from service.storage.queries import stored_experiments, stored_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from service.application.live.reader import Reader
     from service.storage.database import Connection
     from service.storage.queries.experiment_list import ExperimentFilter
+    from service.storage.queries.stored_experiments import FoundPage
+    from service.storage.queries.stored_sizes import StoredSize
 
 Listed = tuple[Progress, list[Arm]]
 """An experiment with its arms, but without their values."""
@@ -41,6 +43,14 @@ class ListedPage:
 
     found: list[Listed]
     shown: int
+    go_on_behind: int | None
+    """Where the search stopped before the page was full."""
+
+
+async def size_of(reader: Reader, key: str) -> StoredSize:
+    """How large an experiment is."""
+    async with reader.database.reading() as connection:
+        return await stored_sizes.size_by_key(connection, key)
 
 
 async def describe(reader: Reader, key: str) -> Described:
@@ -50,38 +60,40 @@ async def describe(reader: Reader, key: str) -> Described:
 
 
 async def describe_if_small(reader: Reader, key: str) -> Described | None:
-    """The same, or None if there are so many arms that it is better read in a lane."""
+    """The same, or None if it is so large that it is better read in a lane."""
     async with reader.database.reading() as connection:
-        return await stored_experiments.small_experiment_by_key(connection, key, FEW_ARMS)
+        return await stored_experiments.small_experiment_by_key(connection, key)
 
 
 async def describe_arm(reader: Reader, key: str, arm: str) -> Arm:
     """One arm, read without the others."""
     async with reader.database.reading() as connection:
-        experiment_id = await stored_experiments.experiment_id_of(connection, key)
-        position = await stored_experiments.position_of_arm(connection, experiment_id, arm)
-        if position is None:
+        found = await stored_experiments.arm_by_key(connection, key, arm)
+        if found is None:
+            await stored_experiments.experiment_id_of(connection, key)  # which of the two is missing
             raise ArmNotFound(key, arm)
-        return (await stored_experiments.arms_at(connection, experiment_id, [position]))[position]
+        return found
 
 
 async def list_page(reader: Reader, wanted: PageOfList) -> ListedPage:
     """A page of experiments; it ends early where they would have too many arms together."""
     async with reader.database.reading() as connection:
-        found = await _page(connection, wanted)
-        return await _with_listed_arms(connection, found, _shown(found, wanted.size))
+        page = await _page(connection, wanted)
+        return await _with_listed_arms(connection, page, _shown(page.found, wanted.size))
 
 
 async def list_small_page(reader: Reader, wanted: PageOfList) -> ListedPage | None:
-    """The same, or None if there are so many arms that it is better read in a lane."""
+    """The same, or None if there are so many experiments or arms that it is better read in a lane."""
+    if wanted.size > FEW_ENTRIES:
+        return None
     async with reader.database.reading() as connection:
-        found = await _page(connection, wanted)
-        shown = _shown(found, wanted.size)
-        many = sum(arms for _, arms in found[:shown]) > _FEW_LISTED_ARMS
-        return None if many else await _with_listed_arms(connection, found, shown)
+        page = await _page(connection, wanted)
+        shown = _shown(page.found, wanted.size)
+        many = sum(arms for _, arms in page.found[:shown]) > _FEW_LISTED_ARMS
+        return None if many else await _with_listed_arms(connection, page, shown)
 
 
-async def _page(connection: Connection, wanted: PageOfList) -> list[tuple[Progress, int]]:
+async def _page(connection: Connection, wanted: PageOfList) -> FoundPage:
     """One more than asked for, with how many arms each has."""
     return await stored_experiments.page_of_experiments(connection, wanted.filter, before=wanted.before, limit=wanted.size + 1)
 
@@ -92,6 +104,7 @@ def _shown(found: Sequence[tuple[Progress, int]], size: int) -> int:
     return max(1, sum(arms <= MOST_ARMS_ON_PAGE for arms in together))
 
 
-async def _with_listed_arms(connection: Connection, found: Sequence[tuple[Progress, int]], shown: int) -> ListedPage:
-    arms = await stored_experiments.listed_arms(connection, [progress.experiment.id for progress, _ in found[:shown]])
-    return ListedPage([(progress, arms.get(progress.experiment.id, [])) for progress, _ in found], shown)
+async def _with_listed_arms(connection: Connection, page: FoundPage, shown: int) -> ListedPage:
+    arms = await stored_experiments.listed_arms(connection, [progress.experiment.id for progress, _ in page.found[:shown]])
+    found = [(progress, arms.get(progress.experiment.id, [])) for progress, _ in page.found]
+    return ListedPage(found, shown, page.go_on_behind)

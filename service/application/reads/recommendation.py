@@ -9,7 +9,6 @@ import msgspec
 import numpy as np
 
 from service.domain import ExperimentVersion
-from service.domain.limits import FEW_ARMS
 from service.engine.ledger import Ledger
 from service.engine.snapshots import target_shares
 from service.inference.assumptions import assumptions
@@ -231,7 +230,7 @@ async def current(reader: Reader, key: str) -> Recommendation:
 async def current_of_few_arms(reader: Reader, key: str) -> Recommendation | None:
     """The same, or None if there are so many arms that it is better computed in a lane."""
     async with reader.database.reading() as connection:
-        found = await stored_experiments.small_experiment_by_key(connection, key, FEW_ARMS)
+        found = await stored_experiments.small_experiment_by_key(connection, key)
         if found is None:
             return None
         kept = await stored_experiments.findings_of(connection, found[0].experiment.id)

@@ -167,7 +167,7 @@ class PostgresGroups:
         """A single statement is a transaction by itself: it travels once, commit and all."""
         if len(stages) > 1:
             return await self._write_in_steps(guard, stages)
-        link = self._idle.pop() if self._idle else await self._connect()
+        link = await self._link()
         try:
             if link.has_old_plans():
                 await link.renew_plans()
@@ -192,7 +192,7 @@ class PostgresGroups:
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[PostgresGroup]:
-        link = self._idle.pop() if self._idle else await self._connect()
+        link = await self._link()
         try:
             if link.has_old_plans():
                 await link.renew_plans()
@@ -201,6 +201,14 @@ class PostgresGroups:
             self._drop(link)
             raise
         self._idle.append(link)
+
+    async def _link(self) -> PostgresGroup:
+        """A free connection, or a new one where the server has closed those that there were."""
+        while self._idle:
+            link = self._idle.pop()
+            if not link.connection.is_closed():
+                return link
+        return await self._connect()
 
     async def _connect(self) -> PostgresGroup:
         """One more connection."""

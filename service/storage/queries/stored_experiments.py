@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -10,7 +11,8 @@ from sqlalchemy import func, select
 from service.domain import Arm
 from service.errors import ExperimentNotFound, InvalidValue
 from service.storage import settings_rows, traffic_rows
-from service.storage.queries.experiment_list import ordered
+from service.storage.queries.experiment_list import page_of_rows
+from service.storage.queries.stored_sizes import size_columns, size_from
 from service.storage.tables import DELETED, arms, experiments, findings
 
 if TYPE_CHECKING:
@@ -48,15 +50,13 @@ async def experiment_by_key(connection: AsyncConnection, key: str) -> tuple[Prog
     return await _with_arms(connection, row)
 
 
-async def small_experiment_by_key(
-    connection: AsyncConnection, key: str, most_arms: int
-) -> tuple[Progress, list[ArmRecord]] | None:
-    """The same, or None if there are more arms than that."""
-    found = await connection.execute(select(experiments, _last_position().label("last_position")).where(experiments.c.key == key))
+async def small_experiment_by_key(connection: AsyncConnection, key: str) -> tuple[Progress, list[ArmRecord]] | None:
+    """The same, or None if it is large."""
+    found = await connection.execute(select(experiments, *size_columns()).where(experiments.c.key == key))
     row = found.mappings().first()
     if row is None:
         raise ExperimentNotFound(key)
-    return await _with_arms(connection, row) if row["last_position"] < most_arms else None
+    return None if size_from(row).is_large else await _with_arms(connection, row)
 
 
 async def _with_arms(connection: AsyncConnection, row: RowMapping) -> tuple[Progress, list[ArmRecord]]:
@@ -64,15 +64,23 @@ async def _with_arms(connection: AsyncConnection, row: RowMapping) -> tuple[Prog
     return _counted(settings_rows.progress_from(row), (await connection.execute(members)).mappings())
 
 
+@dataclass(frozen=True, slots=True)
+class FoundPage:
+    """Experiments, and how many arms each has; and, where the search stopped before the page was full, the id to go on behind."""
+
+    found: list[tuple[Progress, int]]
+    go_on_behind: int | None
+
+
 async def page_of_experiments(
     connection: AsyncConnection, wanted: ExperimentFilter, *, before: int | None, limit: int
-) -> list[tuple[Progress, int]]:
-    """Those that the filter lets through, in its order, and how many arms they have; `before` is the id to go on behind."""
-    if before is not None and wanted.order.endswith("key"):
+) -> FoundPage:
+    """Those that the filter lets through, in its order; `before` is the id to go on behind."""
+    if before is not None and wanted.by_key:
         await _require_there(connection, before)
-    page = ordered(select(experiments, _last_position().label("last_position")), wanted, after=before, limit=limit)
-    found = (await connection.execute(page)).mappings()
-    return [(settings_rows.progress_from(row), row["last_position"] + 1) for row in found]
+    columns = experiments, _last_position().label("last_position")
+    page = await page_of_rows(connection, columns, wanted, after=before, limit=limit)
+    return FoundPage([(settings_rows.progress_from(row), row["last_position"] + 1) for row in page.rows], page.go_on_behind)
 
 
 async def _require_there(connection: AsyncConnection, experiment_id: int) -> None:
@@ -106,6 +114,29 @@ async def arms_at(connection: AsyncConnection, experiment_id: int, positions: Co
     wanted = select(arms).where(arms.c.experiment_id == experiment_id, arms.c.position.in_(positions))
     found = map(traffic_rows.arm_from, (await connection.execute(wanted)).mappings())
     return {record.arm.position: record.arm for record in found}
+
+
+async def arm_by_key(connection: AsyncConnection, key: str, arm: str) -> Arm | None:
+    """One arm by its key and its experiment's."""
+    experiment_id = select(experiments.c.id).where(experiments.c.key == key).scalar_subquery()
+    wanted = select(arms).where(arms.c.key == arm, arms.c.experiment_id == experiment_id)
+    row = (await connection.execute(wanted)).mappings().first()
+    return traffic_rows.arm_from(row).arm if row else None
+
+
+async def active_arms(connection: AsyncConnection, key: str) -> int:
+    """How many arms of the experiment are active."""
+    experiment_id = await experiment_id_of(connection, key)
+    wanted = select(func.count()).where(arms.c.experiment_id == experiment_id, arms.c.status == "active")
+    return (await connection.execute(wanted)).scalar_one()
+
+
+async def arm_keys(connection: AsyncConnection, experiment_id: int, positions: Collection[int] | None = None) -> dict[int, str]:
+    """The keys of the arms at these positions, or of all."""
+    wanted = select(arms.c.position, arms.c.key).where(arms.c.experiment_id == experiment_id)
+    if positions is not None:
+        wanted = wanted.where(arms.c.position.in_(positions))
+    return {row.position: row.key for row in await connection.execute(wanted)}
 
 
 async def position_of_arm(connection: AsyncConnection, experiment_id: int, key: str) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select, text
+from sqlalchemy import Select, func, select, text
 
 from service.storage import settings_rows, traffic_rows
 from service.storage.tables import AUDITED_ONLY, assignments, batches, events, observations, snapshots
@@ -21,19 +21,28 @@ _STREAMED_AT_ONCE = 2_000
 
 
 async def page_of_events(
-    connection: AsyncConnection, experiment_id: int, *, first: int, before: int, limit: int, kinds: Collection[str] = ()
+    connection: AsyncConnection, experiment_id: int, sequences: range, limit: int, kinds: Collection[str] = ()
 ) -> list[Event]:
-    """The audit log, newest first, of the sequence numbers from `first` on and below `before`; of these kinds, or of all."""
-    wanted = select(events).where(
-        events.c.experiment_id == experiment_id,
-        text(AUDITED_ONLY),
-        events.c.sequence >= first,
-        events.c.sequence < before,
-    )
-    if kinds:
-        wanted = wanted.where(events.c.kind.in_(kinds))
-    wanted = wanted.order_by(events.c.sequence.desc()).limit(limit)
+    """The audit log, newest first, of these sequence numbers; of these kinds, or of all."""
+    wanted = _audited(select(events), experiment_id, sequences, limit, kinds)
     return [traffic_rows.event_from(row) for row in (await connection.execute(wanted)).mappings()]
+
+
+async def length_of_details(
+    connection: AsyncConnection, experiment_id: int, sequences: range, limit: int, kinds: Collection[str] = ()
+) -> int:
+    """How long the details of this page of the audit log are, together."""
+    details = _audited(select(events.c.details), experiment_id, sequences, limit, kinds).subquery()
+    found = await connection.execute(select(func.coalesce(func.sum(func.length(details.c.details)), 0)))
+    return int(found.scalar_one())
+
+
+def _audited(found: Select[Any], experiment_id: int, sequences: range, limit: int, kinds: Collection[str]) -> Select[Any]:
+    within = events.c.sequence >= sequences.start, events.c.sequence < sequences.stop
+    found = found.where(events.c.experiment_id == experiment_id, text(AUDITED_ONLY), *within)
+    if kinds:
+        found = found.where(events.c.kind.in_(kinds))
+    return found.order_by(events.c.sequence.desc()).limit(limit)
 
 
 async def arm_changes_after(connection: AsyncConnection, experiment_id: int, arm: int, sequence: int) -> list[Event]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlalchemy import select, text
 
+from service.domain.limits import MOST_VISITED_OBSERVATIONS
 from service.storage import settings_rows, traffic_rows
 from service.storage.tables import events, observations
 
@@ -20,17 +22,34 @@ if TYPE_CHECKING:
 _OBSERVATION = text("kind = 'observation'")
 
 
+@dataclass(frozen=True, slots=True)
+class ArrivalPage:
+    """What was found; and, where the search stopped before the page was full, the sequence number to go on below."""
+
+    events: list[Event]
+    go_on_below: int | None
+
+
 async def page_of_arrivals(
-    connection: AsyncConnection, experiment_id: int, *, first: int, before: int, arm: int | None, limit: int
-) -> list[Event]:
-    """The events with which observations came, newest first, of the sequence numbers from `first` on and below `before`."""
-    wanted = select(events).where(
-        events.c.experiment_id == experiment_id, _OBSERVATION, events.c.sequence >= first, events.c.sequence < before
-    )
+    connection: AsyncConnection, experiment_id: int, sequences: range, *, arm: int | None, limit: int
+) -> ArrivalPage:
+    """The events with which observations came, newest first, of these sequence numbers.
+
+    No index has the arm, which would make every import dearer: those of one arm are looked for among a bounded number.
+    """
+    inside = [events.c.experiment_id == experiment_id, events.c.sequence >= sequences.start, events.c.sequence < sequences.stop]
+    newest, unvisited = events.c.sequence.desc(), None
     if arm is not None:
-        wanted = wanted.where(events.c.arm == arm)
-    wanted = wanted.order_by(events.c.sequence.desc()).limit(limit)
-    return [traffic_rows.event_from(row) for row in (await connection.execute(wanted)).mappings()]
+        # The first that this page does not visit any more, if there are so many.
+        last = select(events.c.sequence).where(_OBSERVATION, *inside).order_by(newest).offset(MOST_VISITED_OBSERVATIONS).limit(1)
+        unvisited = (await connection.execute(last)).scalar_one_or_none()
+        inside.append(events.c.arm == arm)
+        if unvisited is not None:
+            inside.append(events.c.sequence > unvisited)
+    wanted = select(events).where(_OBSERVATION, *inside).order_by(newest).limit(limit)
+    found = (await connection.execute(wanted)).mappings()
+    shown = [traffic_rows.event_from(row) for row in found]
+    return ArrivalPage(shown, unvisited + 1 if unvisited is not None and len(shown) < limit else None)
 
 
 async def arrival(connection: AsyncConnection, experiment_id: int, sequence: int) -> Event:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import replace
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Body, Query, Request, Response
 
 from service.application.commands import ask as ask_command
 from service.application.reads import assignments
-from service.domain import Assignment
+from service.application.reads.page_request import PageRequest
 from service.domain.limits import LONGEST_NAME, LONGEST_UNIT
-from service.web.api import answer_schemas, request_schemas, views
+from service.web.api import answer_schemas, rendered_changes, rendered_pages, request_schemas, views
 from service.web.api.body import StrictRoute
-from service.web.api.listings import Listing
 from service.web.api.parameters import (
     AssignmentId,
     ContextOf,
@@ -33,7 +30,6 @@ from service.web.response_pieces import sent_in_pieces
 router = APIRouter(prefix="/v1/experiments/{key}/assignments", tags=["assignments"], route_class=StrictRoute)
 _UNREADABLE = (400, 413, 415, 422)
 _NOBODY = request_schemas.AskIn()
-_FEW = 1_000
 
 
 @router.post(
@@ -68,23 +64,16 @@ async def ask_batch(
     Where the values would take more than 1 MiB, because many assignments repeat them, each assignment's `value` is null and
     `values` gives the value of each arm once.
     """
-
-    def creates(answers: list[ask_command.AskAnswer]) -> bool:
-        return any(answer.created for answer in answers)
-
     units = [None] * (body.count or 0) if body.units is None else body.units
     answered = once(
         request,
         "assignments/batch",
         idempotency,
-        creates=creates,
+        creates=ask_command.creates,
         render=views.encode_answers,
         note=ask_command.note_of,
     )
-    rendered = await ask_command.ask_many(context, key, units, answered, by_count=body.units is None)
-    # Thousands are written while others are served.
-    written = rendered.written() if len(units) <= _FEW else await asyncio.to_thread(rendered.written)
-    return rendered_response(replace(rendered, body=written))
+    return rendered_response(await rendered_changes.ask_many(context, key, units, answered, by_count=body.units is None))
 
 
 @router.get("/{id}", response_model=answer_schemas.AssignmentOut, responses=documented(404, 503))
@@ -111,9 +100,5 @@ async def list_assignments(
     A page looks at a bounded number of assignments: with a filter it may hold fewer than asked for, or none, while
     `next_page_token` says that there is more to look at.
     """
-    wanted = assignments.AssignmentFilter(status, arm, unit, window)
-    arms, page = await assignments.assignments(context, key, wanted, before=before, limit=page_size + 1)
-    listing: Listing[Assignment] = Listing(
-        "assignments", lambda one: views.assignment_view(key, arms[one.arm], one), lambda one: one.draw
-    )
-    return sent_in_pieces(listing.page(page.found, page_size, page.go_on_below))
+    wanted, page = assignments.AssignmentFilter(status, arm, unit), PageRequest(before, page_size, window)
+    return sent_in_pieces(await rendered_pages.assignments_page(context, key, wanted, page))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # What the history keeps for itself: where things stand, and what the entry says in other words.
 _OWN = {"id", "position", "added", "last_move"}
 # How the history's words for a field become the contract's; all others are the same.
-_WORDS: dict[str, Callable[[Any, list[str]], Any]] = {
+_WORDS: dict[str, Callable[[Any, Mapping[int, str]], Any]] = {
     "policy": lambda policy, _: policy_view(PolicySpec(**policy)),
     "reward": lambda reward, _: reward_view(RewardSpec(**reward)),
     "conclude_when": lambda rule, _: None if rule is None else rule_view(ConcludeWhen(**rule)),
@@ -49,6 +49,6 @@ def event_view(event: Event, page: AuditPage) -> dict[str, Any]:
     }
 
 
-def _settings(kept: Mapping[str, Any], arm_keys: list[str]) -> dict[str, Any]:
+def _settings(kept: Mapping[str, Any], arm_keys: Mapping[int, str]) -> dict[str, Any]:
     shown = {name: value for name, value in kept.items() if name not in _OWN}
     return shown | {name: _WORDS[name](shown[name], arm_keys) for name in _WORDS.keys() & shown.keys()}

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 from fastapi import Request, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
 
 from service.domain.limits import (
     DEEPEST_JSON,
@@ -104,7 +105,13 @@ class StrictRoute(APIRoute):
                     await asyncio.to_thread(self._keep, request, body)
                     return await handler(request)
 
+        # An id of any text may hold slashes, as the last part of a path; no other part may.
+        parts, any_text = self.path.count("/"), self.path.endswith(":any_text}")
+
         async def strict(request: Request) -> Response:
+            raw = request.scope.get("raw_path") or b""
+            if b"%" in raw and any(b"%2f" in part.lower() for part in raw.split(b"/", parts)[: parts if any_text else None]):
+                raise HTTPException(404)  # it would be read as the path of another route
             key, arm = request.path_params.get("key", "a"), request.path_params.get("arm", "a")
             if not _KEY.fullmatch(key):
                 raise ExperimentNotFound(key)  # before it meets a database that could not even compare it

@@ -17,13 +17,22 @@ def etag_of_content(content: bytes) -> str:
     return f'"{hashlib.blake2b(content, digest_size=12).hexdigest()}"'
 
 
-def experiment_etag(described: Described) -> str:
-    """The ETag of an experiment, of its settings and arms: traffic, which moves the version, does not move it."""
-    shown = views.experiment_view(described)
-    del shown["version"]
-    return etag_of_content(views.encode(shown))
+def experiment_etag(written: bytes) -> str:
+    """The ETag of an experiment in JSON, of its settings and arms. Traffic moves the version at its end, and not the ETag."""
+    return etag_of_content(written[: written.rindex(b',"version":')])
+
+
+def etag_of_experiment(described: Described) -> str:
+    """The same, of an experiment that is not written yet."""
+    return experiment_etag(views.encode(views.experiment_view(described)))
 
 
 def arm_etag(arm: Arm) -> str:
     """The ETag of one arm: what changes another arm does not move it."""
     return etag_of_content(views.encode(views.arm_view(arm)))
+
+
+def meets(if_match: str, *etags: str) -> bool:
+    """Does the caller know the present state? (RFC 9110: a list, compared strongly, * is any that exists)."""
+    given = [tag.strip() for tag in if_match.split(",")]
+    return "*" in given or not set(etags).isdisjoint(given)

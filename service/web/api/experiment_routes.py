@@ -8,17 +8,14 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query, Request, Response
 
-from service.application.commands import arms, delete, duplicate, experiments, lifecycle
-from service.application.commands.arms import ArmCondition, ChangeArm
-from service.application.commands.experiments import Condition, Patch
+from service.application.commands import experiments
 from service.application.commands.lifecycle import LifecycleMove
 from service.application.reads import experiment_descriptions
-from service.domain import Arm, ArmRecord, ConcludeWhen, Experiment, ExperimentStatus, Expiry, PolicySpec, RewardSpec
-from service.domain.limits import KEY_PATTERN, LARGEST_SEED, LONGEST_NAME, LONGEST_OWNER
+from service.domain import Arm, ConcludeWhen, Experiment, ExperimentStatus, Expiry, PolicySpec, RewardSpec
+from service.domain.limits import KEY_PATTERN, LARGEST_SEED, LONGEST_KEY, LONGEST_NAME, LONGEST_OWNER
 from service.policy.automatic import AutomaticPolicy
 from service.storage.queries.experiment_list import ExperimentFilter, ExperimentOrder
-from service.web import etags
-from service.web.api import answer_schemas, rendered_experiments, request_schemas, views
+from service.web.api import answer_schemas, rendered_changes, rendered_experiments, request_schemas, views
 from service.web.api.body import StrictRoute
 from service.web.api.content_etags import arm_etag, experiment_etag
 from service.web.api.parameters import (
@@ -29,10 +26,13 @@ from service.web.api.parameters import (
     IfMatch,
     PageSize,
     PageToken,
+    Window,
     json_response,
     once,
     rendered_response,
 )
+from service.web.api.rendered_changes import Changed
+from service.web.api.rendered_experiments import encode_arm, encode_experiment
 from service.web.problems import documented
 from service.web.response_pieces import sent_in_pieces
 
@@ -69,30 +69,8 @@ def _arm(given: request_schemas.ArmIn, position: int) -> Arm:
     return Arm(position, given.key, name, given.value, given.min_share)
 
 
-def _render_experiment(described: experiments.Described) -> bytes:
-    return views.encode(views.experiment_view(described))
-
-
-def _render_arm(record: ArmRecord) -> bytes:
-    return views.encode(views.arm_view(record.arm))
-
-
-def _unchanged(if_match: str | None) -> Condition | None:
-    """The condition that the experiment is what the caller saw."""
-    return None if if_match is None else lambda described: etags.meets(if_match, experiment_etag(described))
-
-
-def _arm_unchanged(if_match: str | None) -> ArmCondition | None:
-    """The condition that the arm is what the caller saw, by itself or with its experiment."""
-    return None if if_match is None else lambda described, arm: etags.meets(if_match, arm_etag(arm), experiment_etag(described))
-
-
-def _experiment_response(described: experiments.Described) -> Response:
-    return json_response(views.experiment_view(described), headers={"ETag": experiment_etag(described)})
-
-
-def _arm_response(arm: Arm) -> Response:
-    return json_response(views.arm_view(arm), headers={"ETag": arm_etag(arm)})
+def _changed_response(changed: Changed, headers: dict[str, str] | None = None) -> Response:
+    return rendered_response(changed.rendered, {"ETag": changed.etag} | (headers or {}))
 
 
 # How each field of a patch becomes one of the domain's.
@@ -131,15 +109,16 @@ async def create_experiment(
     )
     arms = [_arm(arm, position) for position, arm in enumerate(body.arms)]
     experiment = replace(experiment, control=experiments.control_among(arms, body.control))
-    answered = once(request, "experiments", key, creates=True, render=_render_experiment)
-    rendered = await experiments.create(context, experiment, arms, answered)
-    return rendered_response(rendered, {"Location": f"/v1/experiments/{body.key}"})
+    answered = once(request, "experiments", key, creates=True, render=encode_experiment)
+    made = await rendered_changes.create_experiment(context, experiment, arms, answered, body_bytes=len(await request.body()))
+    return _changed_response(made, {"Location": f"/v1/experiments/{body.key}"})
 
 
 @router.get("", response_model=answer_schemas.ExperimentPage, responses=documented(422, 503))
 async def list_experiments(
     context: ContextOf,
     before: PageToken,
+    window: Window,
     *,
     page_size: PageSize = 20,
     status: ExperimentStatus | None = None,
@@ -150,9 +129,12 @@ async def list_experiments(
 ) -> Response:
     """All experiments, newest first, or those that are looked for, without the values of their arms.
 
-    A page ends early where its experiments would have more than 10,000 arms together.
+    `since` and `until` are of their creation. A page ends early where its experiments would have more than 10,000 arms together.
+    It looks at a bounded number of experiments: with a filter it may hold fewer than asked for, or none, while
+    `next_page_token` says that there is more to look at.
     """
-    wanted = experiment_descriptions.PageOfList(ExperimentFilter(q, status, tag, owner, sort), before, page_size)
+    wanted_ones = ExperimentFilter(q, status, tag, owner, sort, window.since, window.until)
+    wanted = experiment_descriptions.PageOfList(wanted_ones, before, page_size)
     found = await experiment_descriptions.list_small_page(context, wanted)
     if found is None:
         return sent_in_pieces(await context.lanes.present.run(rendered_experiments.render_experiments, wanted))
@@ -166,7 +148,8 @@ async def get_experiment(context: ContextOf, key: ExperimentKey) -> Response:
     if small is None:
         etag, content = await context.lanes.present.run(rendered_experiments.render_experiment, key)
         return sent_in_pieces(content, headers={"ETag": etag})
-    return _experiment_response(small)
+    written = encode_experiment(small)
+    return sent_in_pieces(written, headers={"ETag": experiment_etag(written)})
 
 
 @router.patch("/{key}", response_model=answer_schemas.ExperimentOut, responses=documented(*_UNREADABLE, 404, 409, 412, 503))
@@ -176,12 +159,12 @@ async def patch_experiment(
     """Change settings. `sticky`, `policy` and `reward` only in a draft."""
     fields = {name: getattr(body, name) for name in body.model_fields_set}
     read = {name: _READ[name](value) if name in _READ else value for name, value in fields.items()}
-    return _experiment_response(await experiments.change(context, key, Patch(read, _unchanged(if_match))))
+    return _changed_response(await rendered_changes.patch_experiment(context, key, read, if_match))
 
 
 async def _move(request: Request, context: ContextOf, key: str, move: LifecycleMove, idempotency: str | None) -> Response:
-    answered = once(request, move.move, idempotency, creates=False, render=_render_experiment)
-    return rendered_response(await lifecycle.make_move(context, key, move, answered))
+    answered = once(request, move.move, idempotency, creates=False, render=encode_experiment)
+    return _changed_response(await rendered_changes.move_experiment(context, key, move, answered))
 
 
 @router.post("/{key}/start", response_model=answer_schemas.ExperimentOut, responses=documented(404, 409, 422, 503))
@@ -236,17 +219,23 @@ async def duplicate_experiment(
     request: Request, context: ContextOf, idempotency: IdempotencyKey, key: ExperimentKey, body: request_schemas.DuplicateIn
 ) -> Response:
     """A draft with the same settings and arms, with a seed of its own and no data."""
-    answered = once(request, "duplicate", idempotency, creates=True, render=_render_experiment)
-    rendered = await duplicate.duplicate(context, key, body.key, answered)
-    return rendered_response(rendered, {"Location": f"/v1/experiments/{body.key}"})
+    answered = once(request, "duplicate", idempotency, creates=True, render=encode_experiment)
+    made = await rendered_changes.duplicate_experiment(context, key, body.key, answered)
+    return _changed_response(made, {"Location": f"/v1/experiments/{body.key}"})
 
 
-@router.delete("/{key}", status_code=204, responses=documented(404, 409, 422, 503))
+@router.delete("/{key}", status_code=204, responses=documented(404, 409, 412, 422, 503))
 async def delete_experiment(
-    context: ContextOf, key: ExperimentKey, confirm: Annotated[str, Query(description="The experiment's key, once more.")]
+    context: ContextOf,
+    key: ExperimentKey,
+    confirm: Annotated[str, Query(max_length=LONGEST_KEY, description="The experiment's key, once more.")],
+    if_match: IfMatch = None,
 ) -> Response:
-    """Delete a draft, or an archived experiment, with all that ever happened to it. This cannot be undone."""
-    await delete.delete(context, key, confirm)
+    """Delete a draft, or an archived experiment, with all that ever happened to it. This cannot be undone.
+
+    Sent again it is 404: the experiment is gone, and another one may have its key.
+    """
+    await rendered_changes.delete_experiment(context, key, confirm, if_match)
     return Response(status_code=204)
 
 
@@ -260,14 +249,15 @@ async def add_arm(
     request: Request, context: ContextOf, idempotency: IdempotencyKey, key: ExperimentKey, body: request_schemas.ArmIn
 ) -> Response:
     """Add an arm to a live experiment."""
-    answered = once(request, "arms", idempotency, creates=True, render=_render_arm)
-    return rendered_response(await arms.add_arm(context, key, _arm(body, 0), answered))
+    answered = once(request, "arms", idempotency, creates=True, render=encode_arm)
+    return _changed_response(await rendered_changes.add_arm(context, key, _arm(body, 0), answered))
 
 
 @router.get("/{key}/arms/{arm}", response_model=answer_schemas.ArmOut, responses=documented(404, 503))
 async def get_arm(context: ContextOf, key: ExperimentKey, arm: ArmKey) -> Response:
     """One arm."""
-    return _arm_response(await experiment_descriptions.describe_arm(context, key, arm))
+    found = await experiment_descriptions.describe_arm(context, key, arm)
+    return json_response(views.arm_view(found), headers={"ETag": arm_etag(found)})
 
 
 @router.patch("/{key}/arms/{arm}", response_model=answer_schemas.ArmOut, responses=documented(*_UNREADABLE, 404, 409, 412, 503))
@@ -276,5 +266,4 @@ async def patch_arm(
 ) -> Response:
     """Change an arm's name, value, floor or status. `If-Match` takes the arm's ETag, or its experiment's."""
     fields = {name: getattr(body, name) for name in body.model_fields_set}
-    changed = await arms.change_arm(context, key, ChangeArm(arm, fields, _arm_unchanged(if_match)))
-    return _arm_response(changed.arm)
+    return _changed_response(await rendered_changes.patch_arm(context, key, arm, fields, if_match))

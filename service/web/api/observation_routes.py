@@ -10,12 +10,11 @@ from starlette.convertors import Convertor, register_url_convertor
 from service.application.commands import observations
 from service.application.commands.observations import ChangeObservation
 from service.application.reads import observation_list
-from service.application.reads.observation_list import Observation, ObservationFilter
+from service.application.reads.page_request import PageRequest
 from service.domain.limits import LONGEST_NAME, LONGEST_OBSERVATION_ID
 from service.errors import ObservationNotFound
-from service.web.api import answer_schemas, request_schemas, views
+from service.web.api import answer_schemas, rendered_pages, request_schemas, views
 from service.web.api.body import StrictRoute
-from service.web.api.listings import Listing
 from service.web.api.parameters import (
     ContextOf,
     ExperimentKey,
@@ -65,13 +64,12 @@ async def list_observations(
     page_size: PageSize = 20,
     arm: Annotated[str | None, Query(max_length=LONGEST_NAME)] = None,
 ) -> Response:
-    """Observations, newest first, with an id or without."""
-    wanted = ObservationFilter(arm, window)
-    found = await observation_list.observations(context, key, wanted, before=before, limit=page_size + 1)
-    listing: Listing[Observation] = Listing(
-        "observations", lambda one: views.observation_view(key, one), lambda one: one.sequence
-    )
-    return sent_in_pieces(listing.page(found, page_size))
+    """Observations, newest first, with an id or without.
+
+    A page looks at a bounded number of observations: with a filter it may hold fewer than asked for, or none, while
+    `next_page_token` says that there is more to look at.
+    """
+    return sent_in_pieces(await rendered_pages.observations_page(context, key, arm, PageRequest(before, page_size, window)))
 
 
 @router.get("/{id:any_text}", response_model=answer_schemas.ObservationOut, responses=documented(404, 503))

@@ -20,6 +20,7 @@ from service.domain.limits import (
     KEY_PATTERN,
     LARGEST_PAGE,
     LONGEST_IDEMPOTENCY_KEY,
+    LONGEST_IF_MATCH,
     LONGEST_OBSERVATION_ID,
 )
 from service.web.api.body import FINGERPRINT, fingerprint
@@ -116,7 +117,10 @@ PageSize = Annotated[int, Query(ge=1, le=LARGEST_PAGE)]
 Window = Annotated[TimeWindow, Depends(time_window)]
 AuditKinds = Annotated[tuple[str, ...], Depends(audit_kinds)]
 IfMatch = Annotated[
-    str | None, Header(alias="If-Match", description="Change it only if its ETag is still one of these, else 412.")
+    str | None,
+    Header(
+        alias="If-Match", max_length=LONGEST_IF_MATCH, description="Change it only if its ETag is still one of these, else 412."
+    ),
 ]
 # Described, not validated: what is not of this form does not exist, and that is 404.
 ExperimentKey = Annotated[str, Path(json_schema_extra={"pattern": f"^{KEY_PATTERN}$"})]

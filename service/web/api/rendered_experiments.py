@@ -13,13 +13,26 @@ from service.web.api.content_etags import experiment_etag
 from service.web.api.listings import Listing
 
 if TYPE_CHECKING:
+    from service.application.commands.experiments import Described
     from service.application.live.reader import Reader
+    from service.domain import ArmRecord
+
+
+def encode_experiment(described: Described) -> bytes:
+    """An experiment with its arms, as it was read or changed, as JSON."""
+    return views.encode(views.experiment_view(described))
+
+
+def encode_arm(record: ArmRecord) -> bytes:
+    """An arm as JSON."""
+    return views.encode(views.arm_view(record.arm))
 
 
 async def render_experiment(reader: Reader, key: str) -> tuple[str, bytes]:
     """An experiment with its arms as JSON, and its ETag."""
     described = await experiment_descriptions.describe(reader, key)
-    return experiment_etag(described), views.encode(views.experiment_view(described))
+    written = encode_experiment(described)
+    return experiment_etag(written), written
 
 
 async def render_experiments(reader: Reader, wanted: experiment_descriptions.PageOfList) -> bytes:
@@ -32,4 +45,4 @@ def encode_experiments(page: experiment_descriptions.ListedPage) -> bytes:
     listing: Listing[experiment_descriptions.Listed] = Listing(
         "experiments", views.experiment_summary, lambda one: one[0].experiment.id
     )
-    return listing.page(page.found, page.shown)
+    return listing.page(page.found, page.shown, page.go_on_behind)

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from service.application.commands import tell as tell_command
 from service.application.commands.tell import ObservationItem, Observe, RewardItem, Tell, TellMany, TellResult
-from service.web.api import answer_schemas, request_schemas, views
+from service.web.api import answer_schemas, rendered_changes, request_schemas, views
 from service.web.api.body import StrictRoute
 from service.web.api.parameters import (
     AssignmentId,
@@ -109,18 +109,14 @@ def _item(plain: type[Item], model: type[BaseModel], given: Any) -> Item | TellR
         return TellResult("invalid", f"{where}: {sentence_of(first)}" if where else sentence_of(first))
 
 
-def _render(results: list[TellResult]) -> bytes:
-    return views.encode({"results": results})
-
-
 @router.post("/rewards", response_model=answer_schemas.TellResultsOut, responses=documented(*_UNREADABLE, 404, 409, 503))
 async def tell_batch(
     request: Request, context: ContextOf, idempotency: IdempotencyKey, key: ExperimentKey, body: request_schemas.TellManyIn
 ) -> Response:
     """Record many rewards; each item has its own result."""
     items = _items(RewardItem, request_schemas.RewardItemIn, body.rewards)
-    answered = once(request, "rewards", idempotency, creates=False, render=_render)
-    return rendered_response(await tell_command.tell_many(context, key, TellMany(items), answered))
+    answered = once(request, "rewards", idempotency, creates=False, render=views.encode_results)
+    return rendered_response(await rendered_changes.tell_many(context, key, TellMany(items), answered))
 
 
 @router.post("/observations", response_model=answer_schemas.TellResultsOut, responses=documented(*_UNREADABLE, 404, 409, 503))
@@ -129,5 +125,5 @@ async def observe(
 ) -> Response:
     """Record rewards of arms that the caller chose itself."""
     items = _items(ObservationItem, request_schemas.ObservationIn, body.observations)
-    answered = once(request, "observations", idempotency, creates=False, render=_render)
-    return rendered_response(await tell_command.tell_many(context, key, Observe(items), answered))
+    answered = once(request, "observations", idempotency, creates=False, render=views.encode_results)
+    return rendered_response(await rendered_changes.tell_many(context, key, Observe(items), answered))

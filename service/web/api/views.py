@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from service.application.commands.ask import AskAnswer
     from service.application.commands.experiments import Described
+    from service.application.commands.tell import TellResult
     from service.application.reads.course import Course, Point
     from service.application.reads.experiment_descriptions import Listed
     from service.application.reads.forecast import Outlook
@@ -187,6 +188,11 @@ def encode_answers(answers: Sequence[AskAnswer]) -> bytes:
     for view in shown:
         view.value = None
     return encode({"assignments": shown, "values": {key: msgspec.Raw(written) for key, written in values.items()}})
+
+
+def encode_results(results: list[TellResult]) -> bytes:
+    """What became of the items of a batch of rewards or observations, as JSON."""
+    return encode({"results": results})
 
 
 def observation_view(experiment: str, observation: Observation) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 from contextvars import copy_context
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 # A client that is still sending would lose an answer whose connection closes at once.
 _READING_SECONDS = 1.0
+# A target that is a whole URL, and its authority without a user.
+_ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@]*@)?([^/?#]*)")
 # So many times the limit, and those beyond it are closed without being read to.
 _CROWD = 1.125
 
@@ -179,11 +182,18 @@ class GuardedProtocol(HttpToolsProtocol):
         if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > self._limits.head_bytes:
             self._objection = self._head_too_large()
             raise ValueError(self._objection)  # stops the parser
+        self._believe_the_target()
         super().on_headers_complete()
         self._in_body = self._advanced = True
         self._barren_bytes = 0
         if not self.pipeline:
             self.deadline = self.loop.time() + self._limits.body_seconds
+
+    def _believe_the_target(self) -> None:
+        """Where the target is a whole URL, its authority is the host that is meant, whatever `Host` says (RFC 9112, 3.2.2)."""
+        absolute = _ABSOLUTE.match(self.url)
+        if absolute is not None:
+            self.headers[:] = [(name, absolute[1] if name == b"host" else value) for name, value in self.headers]
 
     def on_body(self, body: bytes) -> None:
         """Count the request as advancing: part of its body has arrived."""

@@ -8,13 +8,11 @@ from fastapi import APIRouter, Header, Query, Request, Response
 
 from service.application.live import cached_reads
 from service.application.live.version_cache import Cached, Subject, cached_bytes
-from service.application.reads import audit_log
-from service.domain import Event
+from service.application.reads.page_request import PageRequest
 from service.domain.limits import MOST_FORECAST_DAYS, MOST_POINTS
 from service.web import etags
-from service.web.api import answer_schemas, audit_views, recommendation_schemas, views
+from service.web.api import answer_schemas, recommendation_schemas, rendered_pages, views
 from service.web.api.body import StrictRoute
-from service.web.api.listings import Listing
 from service.web.api.parameters import AuditKinds, ContextOf, ExperimentKey, PageSize, PageToken, Window, json_response
 from service.web.live import heavy_reads, rendered_recommendation
 from service.web.problems import documented
@@ -79,6 +77,4 @@ async def list_events(
     page_size: PageSize = 20,
 ) -> Response:
     """The audit log, newest first: what people did, and what expiry did."""
-    page = await audit_log.audit_log(context, key, before=before, limit=page_size + 1, window=window, kinds=kind)
-    listing: Listing[Event] = Listing("events", lambda event: audit_views.event_view(event, page), lambda event: event.sequence)
-    return sent_in_pieces(listing.page(page.events, page_size))
+    return sent_in_pieces(await rendered_pages.events(context, key, PageRequest(before, page_size, window), kind))

@@ -8,12 +8,14 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from testing.databases import NewDatabase
 from testing.json_client import JsonClient, arms
+from testing.memory import most_memory
 from testing.server import Server
 
 pytestmark = pytest.mark.serial
@@ -205,6 +207,31 @@ def test_a_head_has_its_limit(strict: Server, before: bytes, piece: bytes, times
         pass  # refused already
     problem = _problem(wire.read_until_closed()[1])
     assert (problem["status"], problem["code"]) == (431, "head_too_large")
+
+
+@pytest.mark.parametrize(
+    ("before", "piece"),
+    [
+        (_LOOK, b"X-Odd: " + b"x" * 65_000 + b"\r\n"),
+        (_LOOK + b"X-Odd: ", b"x" * 65_000),
+        (b"GET /", b"x" * 65_000),
+        (_ASK, b"X-Odd: " + b"x" * 65_000 + b"\r\n"),
+        (_ASK + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nX-Odd: ", b"x" * 65_000),
+    ],
+    ids=["many headers", "one header", "a path", "an ask", "a trailer"],
+)
+def test_a_head_of_any_size_takes_no_memory(strict: Server, before: bytes, piece: bytes) -> None:
+    """60 MB, from five clients at once: all processes of the service together grow by less than one of them sent."""
+    at_first = most_memory(strict)
+    wires = [Wire(strict) for _ in range(5)]
+    for wire in wires:
+        with suppress(OSError):  # refused already
+            wire.send(before)
+            for _ in range(60_000_000 // len(piece)):
+                wire.send(piece)
+    for wire in wires:
+        wire.socket.close()
+    assert most_memory(strict) - at_first < 8 * 1024 * 1024
 
 
 def test_a_large_head_within_its_limit_is_read(strict: Server) -> None:
