@@ -88,10 +88,10 @@ FEW_ARMS = 100
 # So do values of more than this together, and entries of a list beyond so many.
 LARGE_VALUES_BYTES = 256 * 1024
 FEW_ENTRIES = 100
-# Draws of a batch, each with 100 more than the number of arms: beyond it the batch takes longer than ten milliseconds to decide.
-MOST_QUICK_BATCH = 50_000
+# Draws of a batch, each with 100 more than the number of arms: beyond it the batch takes longer than twenty milliseconds to decide.
+MOST_QUICK_BATCH = 120_000
 # Items of a batch of rewards or observations that are recorded in about as long.
-MOST_QUICK_ITEMS = 500
+MOST_QUICK_ITEMS = 1_000
 # Findings that are kept at once: with many arms most of them fall within a few looks, and each is a row and an event.
 MOST_FINDINGS_AT_ONCE = 100
 # Expensive reads that wait for their turn in a lane: each may take a second, and nobody waits longer than half a minute.
