@@ -12,6 +12,7 @@ from benchmarks.plan_demo import demo_prospects
 from benchmarks.plan_reference import advance, new_state, rules_of, seed_rewards
 from service.policy.base import Evidence
 from service.policy.registry import make_policy
+from tests.docs.texts import text_of
 
 
 @pytest.mark.parametrize("place", [2, 3, 4, 5, 9, 11])
@@ -42,10 +43,11 @@ def test_the_compiled_experiment_draws_what_the_service_draws(place: int) -> Non
 
 
 def test_the_measured_plans_are_within_their_bound() -> None:
-    """Twelve settings and the demo's experiments: each median of plan and form within 15% of those played draw by draw."""
+    """Twelve settings and the demo's experiments: each median of plan and form within 15% of those played, and on the page."""
     measured = {row["setting"]: row for row in json.loads(RESULTS.read_text())["settings"]}
     assert list(measured) == [setting.name for setting in settings()] + list(demo_prospects())
     assert len(settings()) == 12
     for name, row in measured.items():
         for answer in ("plan", "form"):
             assert abs(row[answer]["ratio"] - 1.0) <= WITHIN, (name, answer)
+        assert f"| {name} | {row['draws']:,} |" in text_of("docs/planning.md")
