@@ -46,9 +46,10 @@ def environment(number: int, arms: int, *, binary: bool) -> Environment:
 
 
 def one(number: int) -> dict[str, object]:
-    """Run number `number`: its settings go round through all combinations."""
+    """Run number `number`: its settings go round through all combinations, shuffled, so that few runs have some of everything."""
     settings = list(itertools.product(ARMS, (False, True), TRAFFIC, POLICIES))
-    arms, binary, (delay, loss), policy = settings[number % len(settings)]
+    shuffled = np.random.default_rng(SEED).permutation(len(settings))
+    arms, binary, (delay, loss), policy = settings[shuffled[number % len(settings)]]
     world = environment(number, arms, binary=binary).with_traffic(delay, loss)
     first = first_difference(world, policy, DRAWS, number)
     return {"run": number, "arms": arms, "binary": binary, "delay": delay, "policy": policy, "first_difference": first}
