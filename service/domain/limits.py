@@ -88,7 +88,7 @@ FEW_ARMS = 100
 # So do values of more than this together, and entries of a list beyond so many.
 LARGE_VALUES_BYTES = 256 * 1024
 FEW_ENTRIES = 100
-# Draws of a batch, each with 100 more than the number of arms: beyond it the batch takes longer than twenty milliseconds to decide.
+# Draws of a batch, each with 100 more than the number of arms: beyond it the batch takes longer than 20 ms to decide.
 MOST_QUICK_BATCH = 120_000
 # Items of a batch of rewards or observations that are recorded in about as long.
 MOST_QUICK_ITEMS = 1_000
