@@ -427,14 +427,17 @@ class Model:
                 raise Refused("ArmConcluded")
             if len(self.active()) == 1:
                 raise Refused("LastActiveArm")
+        before = arm.active, arm.floor
         if least is not None:
             arm.floor = least
-        if active is not None and active != arm.active:
+        if active is not None:
             arm.active = active
+        promises = self.settings.keeps_floors and arm.active and arm.floor != before[1]
+        if arm.active != before[0] or promises:
             self.new_epoch()
 
     def new_epoch(self) -> None:
-        """The set of active arms changed: tracking counts from here on."""
+        """The set of active arms, or what is promised to one, changed: tracking counts from here on."""
         self.epoch += 1
         self.batch_weights = []
         if self.batch is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Response
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from service.application.live.version_cache import Cached, Subject
 from service.application.reads.planning import planned
@@ -33,6 +33,8 @@ Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 class PlanIn(Request):
     """What is known of it, in the words of a new experiment where it has them."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"arms": 4, "baseline": 0.1, "lift": 0.02, "per_day": 2000}]})
 
     arms: Annotated[int, Field(ge=FEWEST_ARMS, le=MOST_PLANNED_ARMS)]
     baseline: Number
