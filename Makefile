@@ -38,7 +38,7 @@ test: $(EVERYTHING) browser ## Run the whole suite, on SQLite and on a PostgreSQ
 	$(BIN)/python -m pytest -m serial
 
 test-fast: $(EVERYTHING) ## Run the tests without a browser, a study, a million rows or a second process, in less than a minute.
-	$(BIN)/python -m pytest -q -n 2 -m "not (process or browser or study or bulk or serial)"
+	BESTARM_LIVE_EXAMPLES=10 $(BIN)/python -m pytest -q -n 2 -m "not (process or browser or study or bulk or serial)"
 
 # Not made to depend on the environment, so that no commit waits for a download.
 precommit: ## Lint, format, types, layers: what every commit passes.

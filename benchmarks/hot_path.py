@@ -89,8 +89,9 @@ class Bench:
             wanted = int(seconds * (80_000 if batch else 16_000))
             with server.client() as client:
                 ids = []
-                for _ in range(-(-wanted // 10_000)):
-                    drawn = client.post(f"{HOT}0/assignments/batch", json={"count": 10_000}).raise_for_status().json()
+                # As many at once as the worker draws itself: it remembers these.
+                for _ in range(-(-wanted // 1_000)):
+                    drawn = client.post(f"{HOT}0/assignments/batch", json={"count": 1_000}).raise_for_status().json()
                     ids += [one["id"] for one in drawn["assignments"]]
             listed = self.folder / "tells"
             if not batch:

@@ -116,6 +116,11 @@ class Writer:
         elif len(queue) == 1:
             self._lookahead.request_arrived()
 
+    def known_arms(self, key: str) -> int | None:
+        """How many arms the experiment with this key has, if this process has seen it."""
+        ledger = self._ledgers.held.get(key)
+        return None if ledger is None else len(ledger.arms)
+
     async def _serve(self) -> None:
         while True:
             if not self._queue and not self._lookahead.decided:

@@ -108,8 +108,8 @@ async def ask_many(
     """The assignments of a batch."""
     quick = len(units) * FEW_ARMS <= MOST_QUICK_BATCH
     if quick:
-        size = await experiment_descriptions.size_of(context, key)
-        quick = len(units) * (FEW_ARMS + size.arms) <= MOST_QUICK_BATCH
+        arms_there = context.writer.known_arms(key) or (await experiment_descriptions.size_of(context, key)).arms
+        quick = len(units) * (FEW_ARMS + arms_there) <= MOST_QUICK_BATCH
     if quick:
         return await _ask_many(context, key, units, once, by_count)
     return await context.lanes.changes.run(_ask_many, key, units, once, by_count)
