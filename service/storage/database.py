@@ -128,7 +128,7 @@ class Database:
                     await connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
                 yield connection
         finally:
-            await asyncio.shield(connection.close())
+            await asyncio.shield(_give_back(connection))
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[AsyncConnection]:
@@ -140,13 +140,22 @@ class Database:
                 async with connection.begin():
                     yield connection
         finally:
-            await asyncio.shield(connection.close())
+            await asyncio.shield(_give_back(connection))
 
     async def close(self) -> None:
         """Let go of all connections."""
         await self.groups.close()
         await self.version_reader.close()
         await self.engine.dispose()
+
+
+async def _give_back(connection: AsyncConnection) -> None:
+    """Back into the pool. One that was lost since its last statement goes: what it has read or committed is whole."""
+    try:
+        await connection.close()
+    except DBAPIError:
+        await connection.invalidate()
+        await connection.close()
 
 
 def _postgres_groups(engine: AsyncEngine) -> Groups:
