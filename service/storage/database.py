@@ -154,8 +154,9 @@ async def _give_back(connection: AsyncConnection) -> None:
     try:
         await connection.close()
     except DBAPIError:
-        await connection.invalidate()
-        await connection.close()
+        if not connection.closed:
+            await connection.invalidate()
+            await connection.close()
 
 
 def _postgres_groups(engine: AsyncEngine) -> Groups:
