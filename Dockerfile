@@ -1,4 +1,3 @@
-# syntax=docker/dockerfile:1
 FROM python:3.11-slim-bookworm AS builder
 
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
@@ -22,7 +21,8 @@ ENV PATH=/opt/bestarm/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     BESTARM_DATABASE_URL=sqlite:////var/lib/bestarm/bestarm.db
 
-RUN useradd --system --uid 10001 --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin bestarm \
+RUN groupadd --system --gid 10001 bestarm \
+    && useradd --system --uid 10001 --gid bestarm --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin bestarm \
     && install --directory --owner=bestarm --group=bestarm --mode=0750 /var/lib/bestarm
 COPY --from=builder /opt/bestarm /opt/bestarm
 

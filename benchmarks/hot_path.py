@@ -57,11 +57,11 @@ class Bench:
         self.seed = 0
 
     def service(
-        self, *, embedded: bool = False, workers: int = 1, experiments: int = 1, arms: int = 10, **settings: object
+        self, *, embedded: bool = False, workers: int = 1, experiments: int = 1, arms: int = 10, expiry: object = None
     ) -> Server:
         """A service for the whole run."""
         on = None if embedded else self.postgres
-        running = subjects.service(on, workers=workers, experiments=experiments, arms=arms, checkout=self.checkout, **settings)
+        running = subjects.service(on, workers=workers, experiments=experiments, arms=arms, checkout=self.checkout, expiry=expiry)
         return self.stack.enter_context(running)
 
     def application(self, target: str) -> str:

@@ -4,7 +4,7 @@
 
 Means drawn from N(0, 0.2^2), Gaussian rewards of unit variance, looks at fixed numbers of draws. The estimates of all looks
 are put in order and cut into ten equal groups; in each the mean estimate may exceed the observed share of wrong leaders but
-not fall short of it by more than 0.05. Writes docs/inference/calibration.json.
+not fall short of it by more than 0.05. Writes docs/inference/calibration.json after each case, and goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def study(player: Player, arms: int, runs: int) -> dict[str, object]:
             value, error = estimates(state, truth)
             said.append(value[~np.isnan(value)])
             wrong.append(error[~np.isnan(value)])
-            by_look.append([step, len(said[-1]), float(said[-1].mean()), float(wrong[-1].mean())])
+            if len(said[-1]):  # with many arms the first look may come too early for any estimate
+                by_look.append([step, len(said[-1]), float(said[-1].mean()), float(wrong[-1].mean())])
     estimate, error = np.concatenate(said), np.concatenate(wrong)
     groups = np.array_split(np.argsort(estimate, kind="stable"), 10)
     deciles = [[len(group), float(estimate[group].mean()), float(error[group].mean())] for group in groups]
@@ -73,11 +74,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=2000)
     arguments = parser.parse_args()
-    rows = []
-    for arms in (2, 10, 40):
-        for player in PLAYERS:
-            rows.append(study(player, arms, arguments.runs))
-            print(rows[-1], flush=True)
+    found = {(row["arms"], row["policy"]): row for row in json.loads(RESULTS.read_text())} if RESULTS.exists() else {}
+    every = [(arms, player) for arms in (2, 10, 40) for player in PLAYERS]
+    for arms, player in every:
+        if (arms, player.name) not in found:
+            found[arms, player.name] = study(player, arms, arguments.runs)
+            print(found[arms, player.name], flush=True)
+            rows = [found[key] for key in ((arms, player.name) for arms, player in every) if key in found]
             RESULTS.write_text(json.dumps(rows, indent=1) + "\n")
 
 

@@ -113,7 +113,7 @@ def _whole_mixture(kind: RewardKind, high: tuple[Samples, Floats], low: tuple[Sa
 def _log_wealth(kind: RewardKind, arm: Samples, candidates: Floats, sizes: Floats) -> Floats:
     """Of each tilt or bet (first axis) against these means."""
     if kind == "bounded":
-        return bounded.log_bet_wealth(arm, sizes, candidates)
+        return bounded.log_bet_wealth(bounded.worst_coin(arm), sizes, candidates)
     return sizes * binary.successes(arm) - arm.counts * np.log1p(np.expm1(sizes) * candidates)
 
 

@@ -206,6 +206,15 @@ def speed() -> str:
     return table(["K", "kind", "case", *parts, "and a worthwhile difference", "and lifts"], cells)
 
 
+def speed_before() -> str:
+    """Processor time over that of another checkout."""
+    shown: dict[tuple[int, str], list[str]] = {}
+    for row in load("speed_before"):
+        shown.setdefault((row["arms"], row["kind"]), []).append(f"{row['median']:.2f} ({row['min']:.2f} to {row['max']:.2f})")
+    cells = [[f"{arms:,}", kind, *ratios] for (arms, kind), ratios in shown.items()]
+    return table(["K", "kind", "close race", "clear winner"], cells)
+
+
 def lift() -> str:
     """Coverage of differences and ratios to the control."""
     order = {"binary": 0, "bounded": 1, "real": 2}
@@ -219,6 +228,16 @@ def lift() -> str:
         for row in sorted(load("lift"), key=lambda row: order[row["kind"]])
     ]
     return table(["means", "a difference missed", "a ratio missed", "either"], cells)
+
+
+def rates() -> str:
+    """The fewest draws that three sums, and every reward, allow."""
+    found = {row["case"]: row for row in load("verdicts") if row["policy"] == "default"}
+    cells = [
+        [row["case"], *(f"{draws:,.0f}" for draws in (found[row["case"]]["now"], row["three_sums"], row["every_reward"]))]
+        for row in load("rates")
+    ]
+    return table(["means", "median draws now", "three sums, at best", "every reward kept, at best"], cells)
 
 
 def kept_verdicts() -> str:
@@ -321,7 +340,8 @@ def main() -> None:
     named = sys.argv[1:]
     page = DOCS / "inference.md"
     text = page.read_text()
-    for section in (coverage, lift, verdicts, kept_verdicts, unequal, width, ville, peeking, calibration, forecast, speed):
+    verdict_tables = (verdicts, rates, kept_verdicts, unequal)
+    for section in (coverage, lift, *verdict_tables, width, ville, peeking, calibration, forecast, speed, speed_before):
         name = section.__name__
         if named and name not in named:
             continue

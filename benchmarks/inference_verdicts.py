@@ -1,12 +1,13 @@
 """How many draws until the leader is separated: by the test of the service and by the one it had before, in the same runs.
 
     python -m benchmarks.inference_verdicts --runs 200
+    python -m benchmarks.inference_verdicts --runs 100 --fresh
 
 Under the default policy, and for the weights that it was chosen from; with two arms all of them draw alike. Before, the evidence
 of two arms was the product of two mixtures, one an arm: Beta(1/2, 1/2) at the pooled share for binary rewards, the 37 bets of
 `bernstein_wealth` at the worst common mean for bounded ones. Looks are half a percent apart. A case ends when both tests have
 separated the leader in more than half of its runs, or after `--draws`. Writes docs/inference/verdicts.json after each case, and
-goes on where it stopped.
+goes on where it stopped; the fresh cases, which had no say in the weights of the bets, go to fresh_verdicts.json.
 """
 
 from __future__ import annotations
@@ -71,6 +72,16 @@ CASES = (
     betas("Beta, .40 and .41, deviation .02", [0.40, 0.41], 500.0),
     betas("Beta, four arms .4 and one .45, deviation .16", [0.4] * 4 + [0.45], 8.0),
     betas("Beta, ten arms .3 to .6, deviation .16", np.linspace(0.3, 0.6, 10).tolist(), 8.0),
+)
+
+FRESH = (
+    betas("Beta, .2 and .25, deviation .13", [0.2, 0.25], 10.0),
+    betas("Beta, .7 and .72, deviation .07", [0.7, 0.72], 40.0),
+    betas("Beta, .01 and .013, deviation .02", [0.01, 0.013], 30.0),
+    betas("Beta, .5 and .53, deviation .29", [0.5, 0.53], 2.0),
+    betas("Beta, .3 and .31, deviation .03", [0.3, 0.31], 300.0),
+    betas("Beta, three arms .1, one .11 and one .13, deviation .1", [0.1, 0.1, 0.1, 0.11, 0.13], 10.0),
+    betas("Beta, .9 and .95, deviation .06", [0.9, 0.95], 20.0),
 )
 
 
@@ -165,18 +176,20 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--draws", type=int, default=400_000)
     parser.add_argument("--kind", choices=["binary", "bounded"], help="only the cases with these rewards")
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--fresh", action="store_true", help="the fresh cases, under the default policy")
+    parser.add_argument("--results", type=Path)
     arguments = parser.parse_args()
-    rows = json.loads(arguments.results.read_text()) if arguments.results.exists() else []
+    results = arguments.results or (RESULTS.with_name("fresh_verdicts.json") if arguments.fresh else RESULTS)
+    rows = json.loads(results.read_text()) if results.exists() else []
     done = {(row["case"], row["policy"]) for row in rows}
-    for instance in CASES:
-        players = WEIGHTS if len(instance.means) > 2 else (DEFAULT,)  # noqa: PLR2004 - two arms share alike
+    for instance in FRESH if arguments.fresh else CASES:
+        players = WEIGHTS if len(instance.means) > 2 and not arguments.fresh else (DEFAULT,)  # noqa: PLR2004 - two arms share alike
         for player in players:
             if (instance.name, player.name) in done or arguments.kind not in {None, instance.reward.kind}:
                 continue
             rows.append(study(instance, player, arguments.runs, arguments.draws))
             print(rows[-1], flush=True)
-            arguments.results.write_text(json.dumps(rows, indent=1) + "\n")
+            results.write_text(json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":

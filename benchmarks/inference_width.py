@@ -71,7 +71,9 @@ def coin(rewards: Floats) -> float:
     """Mean width of Chernoff's interval for one look at the coins with the same sums."""
 
     def log_likelihood_ratio(own: Floats, candidates: Floats) -> Floats:
-        heads, size = bounded.worst_coin(Samples(np.full(len(own), 1.0 * REWARDS), own.mean(axis=1), REWARDS * own.var(axis=1)))
+        _, heads, size = bounded.worst_coin(
+            Samples(np.full(len(own), 1.0 * REWARDS), own.mean(axis=1), REWARDS * own.var(axis=1))
+        )
         shares = candidates / size
         ratio: Floats = rel_entr(heads, REWARDS * shares) + rel_entr(REWARDS - heads, REWARDS * (1.0 - shares))
         return ratio

@@ -18,8 +18,6 @@ import json
 import os
 import platform
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -27,6 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.other_checkout import Checkout
 from service.policy.base import Floats, Ints
 from service.simulation.environments import instance
 from service.simulation.kernels.catalogue import resolved_name
@@ -96,35 +95,13 @@ for line in sys.stdin:
 """
 
 
-class Elsewhere:
-    """Another checkout's simulator in its own process, which waits for its turns."""
-
-    def __init__(self, folder: Path) -> None:
-        python = folder / ".venv/bin/python"
-        program = [str(python) if python.exists() else sys.executable, "-c", _ELSEWHERE]
-        self._process = subprocess.Popen(program, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def speed(self) -> float:
-        """Draws per cpu-second of Simple Tracking there."""
-        orders, answers = self._process.stdin, self._process.stdout
-        if orders is None or answers is None:
-            raise RuntimeError("The other checkout's process has no pipes.")
-        orders.write("turn\n")
-        orders.flush()
-        return float(answers.readline())
-
-    def end(self) -> None:
-        """No more turns."""
-        self._process.communicate()
-
-
-def one_turn(rng: np.random.Generator, elsewhere: Elsewhere | None = None) -> dict[str, float]:
+def one_turn(rng: np.random.Generator, elsewhere: Checkout | None = None) -> dict[str, float]:
     """Draws (or normals) per cpu-second of each contender."""
     means = instance("9").array()
     block, default = (Block(cell(instance("9"), policy, LONG), 0, RUNS, 1) for policy in ("simple_tracking", AUTOMATIC))
     draws = RUNS * LONG
     return {
-        "elsewhere": 0.0 if elsewhere is None else elsewhere.speed(),
+        "elsewhere": 0.0 if elsewhere is None else elsewhere.ask("turn"),
         "normals": draws / cpu_seconds(lambda: only_normals(draws, rng)),
         "tracking": draws / cpu_seconds(lambda: play_block(block)),
         "default": draws / cpu_seconds(lambda: play_block(default)),
@@ -157,7 +134,7 @@ def main() -> None:
     parser.add_argument("--other", type=Path, help="a folder with another version")
     arguments = parser.parse_args()
     rng = np.random.Generator(np.random.SFC64(1))
-    elsewhere = None if arguments.other is None else Elsewhere(arguments.other)
+    elsewhere = None if arguments.other is None else Checkout(arguments.other, _ELSEWHERE)
     one_turn(rng, elsewhere)  # compiles
     turns = [one_turn(rng, elsewhere) for _ in range(arguments.turns)]
     if elsewhere is not None:

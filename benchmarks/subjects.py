@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -49,6 +49,8 @@ def service(
     experiments: int = 1,
     arms: int = 10,
     checkout: Path = HERE.parent,
+    key: str | None = None,
+    environment: Mapping[str, str] | None = None,
     **settings: object,
 ) -> Iterator[Server]:
     """The service of a checkout on a fresh database, with experiments hot-0, hot-1, … that have some evidence already."""
@@ -62,7 +64,8 @@ def service(
         python = checkout / ".venv/bin/python"
         program = (python if python.exists() else sys.executable, "-m", "service")
         subprocess.run([*program, "migrate"], cwd=checkout, env=os.environ | {"BESTARM_DATABASE_URL": url}, check=True)
-        with Server(url, workers=workers, program=program, cwd=checkout) as running, running.client() as client:
+        running = Server(url, workers=workers, program=program, cwd=checkout, key=key, **(environment or {}))  # type: ignore[arg-type]
+        with running, running.client() as client:
             for number in range(experiments):
                 create(client, f"hot-{number}", arms, **settings)
             yield running

@@ -1,8 +1,8 @@
 # The studies behind docs/inference.md. Each writes its figures to docs/inference/; the report turns them into tables and pictures.
 STUDY := OMP_NUM_THREADS=1 nice -n 10 $(BIN)/python -m
 
-INFERENCE := inference-coverage inference-lift inference-kept-verdicts inference-verdicts inference-unequal inference-forecast inference-width inference-peeking inference-calibration inference-speed inference-report
-.PHONY: inference-study $(INFERENCE)
+INFERENCE := inference-coverage inference-lift inference-kept-verdicts inference-verdicts inference-rates inference-unequal inference-forecast inference-width inference-peeking inference-calibration inference-speed inference-report
+.PHONY: inference-study inference-speed-before $(INFERENCE)
 
 inference-study: $(INFERENCE) ## All studies of the inference: coverage, lifts, verdicts, width, peeking, calibration, cost (some hours on one core).
 
@@ -17,9 +17,13 @@ inference-kept-verdicts: $(EVERYTHING) ## Verdicts that are kept: taken back, wr
 
 inference-verdicts: $(EVERYTHING) ## Draws until the leader is separated, against the test before.
 	$(STUDY) benchmarks.inference_verdicts
+	$(STUDY) benchmarks.inference_verdicts --runs 100 --fresh
 
 inference-unequal: $(EVERYTHING) ## What the pair test needs where counts are unequal, against the product of two mixtures.
 	$(STUDY) benchmarks.inference_unequal
+
+inference-rates: $(EVERYTHING) ## The fewest draws to a verdict that three sums allow, and every reward kept.
+	$(STUDY) benchmarks.inference_rates
 
 inference-forecast: $(EVERYTHING) ## How often forecasts of the verdict come true.
 	$(STUDY) benchmarks.inference_forecast
@@ -35,6 +39,9 @@ inference-calibration: $(EVERYTHING) ## The error estimate against the observed 
 
 inference-speed: $(EVERYTHING) ## Processor time of a recommendation's inference.
 	$(STUDY) benchmarks.inference_speed
+
+inference-speed-before: $(EVERYTHING) ## The same beside another checkout, in turns: make inference-speed-before BEFORE=/tmp/before.
+	$(STUDY) benchmarks.inference_speed_before $(BEFORE)
 
 inference-report: $(EVERYTHING) ## Tables and pictures of docs/inference.md from the studies' results.
 	$(STUDY) benchmarks.inference_report

@@ -1,5 +1,5 @@
 # Offline simulation: the paper's experiments (studies/), the check that the kernels equal the production policies, the speed.
-.PHONY: reproduce reproduction-page equality-study bench-sim bench-sim-memory bench-plan
+.PHONY: reproduce reproduction-page equality-study bench-sim bench-sim-before bench-sim-memory bench-plan
 
 REPRODUCTION := docs/reproduction
 SIM_JOBS ?= -1
@@ -16,6 +16,9 @@ equality-study: $(EVERYTHING) ## Compare 1,000 runs of the compiled policies wit
 
 bench-sim: $(EVERYTHING) ## Measure the simulator's speed as ratios in one run.
 	$(BIN)/python -m benchmarks.simulation_speed --out benchmarks/results/simulation_speed.json
+
+bench-sim-before: $(EVERYTHING) ## The same beside another checkout, in turns: make bench-sim-before BEFORE=/tmp/before.
+	$(BIN)/python -m benchmarks.simulation_speed --turns 11 --other $(BEFORE) --out benchmarks/results/simulation_speed_before.json
 
 bench-sim-memory: $(EVERYTHING) ## Measure a study's memory with few and with many runs and draws.
 	$(BIN)/python -m benchmarks.simulation_memory --out benchmarks/results/simulation_memory.json

@@ -17,7 +17,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 from service import __version__
-from testing.installation import KEEP_BYTECODE, ROOT, build, install, run
+from testing.installation import KEEP_BYTECODE, ROOT, build, install, install_client, run
 from testing.json_client import JsonClient, arms
 from testing.server import Server
 
@@ -69,6 +69,17 @@ def check_wheel(wheel: Path) -> None:
     require(scripts and scripts <= inside, f"The wheel lacks migrations: {sorted(scripts - inside)}")
 
 
+def check_client(wheel: Path, python: Path, folder: Path) -> None:
+    """The client is of the same version, alone in its wheel, typed, and needs nothing but httpx."""
+    named = f"bestarm_client-{__version__}"
+    require(wheel.name.startswith(f"{named}-"), f"{wheel.name} is not version {__version__}.")
+    inside = set(ZipFile(wheel).namelist())
+    strangers = {name for name in inside if name.split("/")[0] not in {"bestarm", f"{named}.dist-info"}}
+    require("bestarm/py.typed" in inside and not strangers, f"The client's wheel holds {sorted(strangers)[:5]}, or is not typed.")
+    told = run(python, "-c", "import bestarm; print(bestarm.__version__)", cwd=folder)
+    require(told.stdout.strip() == __version__, f"The client says {told.stdout}{told.stderr}")
+
+
 def check_command(bestarm: Path, folder: Path) -> None:
     """It tells the version."""
     told = run(bestarm, "--version", cwd=folder)
@@ -104,6 +115,9 @@ def main() -> None:
             check_command(bestarm, folder)
         with step("The service starts, draws an arm and takes its reward:"):
             check_service(bestarm, folder)
+        with step("The client's wheel holds the client, and goes into an empty environment of its own:"):
+            client = build(folder / "client-dist", source=ROOT / "client")
+            check_client(client, install_client(client, folder / "client-venv"), folder)
     verdict = (
         "is fit to be released" if is_dated else "can be built and run; to be released, its entry in CHANGELOG.md needs a date"
     )

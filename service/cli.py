@@ -7,24 +7,29 @@ import errno
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
-from pydantic import ValidationError
-from rich.console import Console
 from rich.markup import escape
-from rich.progress import Progress
 
-from service import __version__, serving
+from service import (
+    __version__,
+    api_key_commands,
+    experiment_commands,
+    export_command,
+    import_command,
+    keeping_commands,
+    mcp_command,
+    replay_command,
+    serving,
+)
+from service.application.live.known_callers import KnownCallers
 from service.application.reads.readiness import require_ready
-from service.application.reads.replay import Difference
-from service.application.reads.replay import replay as replay_history
+from service.console import opened, reason_of, refuse, say, settings_given
 from service.errors import BestArmError
 from service.settings import Settings
 from service.simulation import plan_command, simulation_commands
-from service.storage.database import Database, display_url, require_file
+from service.storage.database import display_url
 from service.storage.migrate import migrate as migrate_database
 from service.web.hosts import is_loopback
 
@@ -34,8 +39,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Find the best variant with live traffic.",
 )
-# Sentences for people. In a terminal they are broken between words; what a file or a log collector gets stays one line.
-say = Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
 
 
 def _version(wanted: bool) -> None:  # noqa: FBT001 - typer's callback
@@ -53,55 +56,34 @@ def main(
     """Find the best variant with live traffic."""
 
 
-def _refuse(what: str, why: str, *, code: int) -> NoReturn:
-    """Leave with a sentence."""
-    say.print(f"[red]{escape(what)}[/]: {escape(why)}")
-    raise typer.Exit(code)
-
-
-def _settings(**given: object) -> Settings:
-    """The settings, or a sentence on the one that is wrong."""
+async def _has_keys(settings: Settings) -> bool:
+    """Is there any key? A database that is not there, or older than keys, has none."""
     try:
-        return Settings(**given)  # type: ignore[arg-type] # pydantic checks them
-    except ValidationError as wrong:
-        first = wrong.errors()[0]
-        _refuse(f"BESTARM_{str(first['loc'][0]).upper()} is {first['input']!r}", f"{first['msg']}.", code=2)
-
-
-@asynccontextmanager
-async def _opened(settings: Settings, *, may_be_new: bool) -> AsyncIterator[Database]:
-    """The database that is set, until the block ends."""
-    require_file(settings.database_url, may_be_new=may_be_new)
-    database = Database(settings.database_url)
-    try:
-        yield database
-    finally:
-        await database.close()
+        async with opened(settings, may_be_new=False) as database:
+            callers = KnownCallers(database, settings.admin_key_in_use(), settings.provider_ground())
+            if callers.is_open:
+                await require_ready(database)
+                await callers.refresh()
+            return not callers.is_open
+    except BestArmError:
+        return settings.admin_key_in_use() is not None or settings.provider_ground() is not None
 
 
 async def _prepare(settings: Settings) -> None:
     """An embedded database is migrated on the spot; a PostgreSQL belongs to its operator."""
-    async with _opened(settings, may_be_new=True) as database:
+    async with opened(settings, may_be_new=True) as database:
         if database.is_sqlite:
             await migrate_database(database)
         await require_ready(database)
 
 
-def _reason(trouble: Exception) -> str:
-    """What went wrong, with what the database itself said: its operator must know, callers over HTTP need not."""
-    first: BaseException = trouble
-    while first.__cause__ is not None:
-        first = first.__cause__
-    return str(trouble) if first is trouble else f"{trouble} ({first})"
-
-
-def _listening(settings: Settings) -> list[socket.socket]:
+def _listening(host: str, port: int, chosen_by: str) -> list[socket.socket]:
     """The port, taken before anything else is touched: whoever has it may be using the same database."""
     try:
-        return serving.bound_sockets(settings.host, settings.port)
+        return serving.bound_sockets(host, port)
     except OSError as trouble:
-        hint = " Is the service running already? `--port` chooses another." if trouble.errno == errno.EADDRINUSE else ""
-        _refuse(f"Cannot listen on {settings.host}:{settings.port}", f"{trouble.strerror}.{hint}", code=1)
+        hint = f" Is the service running already? `{chosen_by}` chooses another." if trouble.errno == errno.EADDRINUSE else ""
+        refuse(f"Cannot listen on {host}:{port}", f"{trouble.strerror}.{hint}", code=1)
 
 
 @app.command()
@@ -110,70 +92,62 @@ def serve(
     port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
     workers: Annotated[int | None, typer.Option(help="Worker processes.")] = None,
     insecure: Annotated[  # noqa: FBT002 - a flag
-        bool, typer.Option("--insecure", help="Listen beyond loopback although there are no keys yet.")
+        bool,
+        typer.Option(
+            "--insecure", help="Listen beyond loopback although there are no keys: whoever reaches it may change anything."
+        ),
+    ] = False,
+    access_log: Annotated[  # noqa: FBT002 - a flag
+        bool, typer.Option("--access-log", help="Log every answered request, without values and secrets.")
     ] = False,
 ) -> None:
     """Run the service and its dashboard."""
-    given = {"host": host, "port": port, "workers": workers}
-    settings = _settings(**{name: value for name, value in given.items() if value is not None})
-    if not is_loopback(settings.host) and not insecure:
-        _refuse(
-            f"Refusing to listen on {settings.host}",
-            "the API has no keys yet, so anyone who reaches it may change anything. "
-            "Listen on 127.0.0.1, or pass --insecure if the network itself is private.",
+    given = {"host": host, "port": port, "workers": workers, "insecure": insecure or None, "access_log": access_log or None}
+    settings = settings_given(**{name: value for name, value in given.items() if value is not None})
+    if not (is_loopback(settings.reachable_at) or settings.insecure or asyncio.run(_has_keys(settings))):
+        refuse(
+            f"Refusing to listen on {settings.reachable_at}",
+            "there are no keys, so anyone who reaches it may change anything. Set BESTARM_ADMIN_KEY, or make a key with "
+            "`bestarm keys create --label me --scope admin`; or listen on 127.0.0.1; or pass --insecure.",
             code=2,
         )
-    sockets = _listening(settings)
+    sockets = _listening(settings.host, settings.port, "--port")
+    metrics = _listening(settings.host, settings.metrics_port, "BESTARM_METRICS_PORT") if settings.metrics_port else []
     try:
         asyncio.run(_prepare(settings))
     except BestArmError as trouble:
-        _refuse(f"Cannot start on {display_url(settings.database_url)}", _reason(trouble), code=1)
+        refuse(f"Cannot start on {display_url(settings.database_url)}", reason_of(trouble), code=1)
     if sys.stderr.isatty():  # the log says it, too, but not to people
         address = serving.address_of(settings.host, sockets)
         say.print(f"bestarm {__version__} on {address} with {escape(display_url(settings.database_url))}. Ctrl-C stops it.")
     for name, value in given.items():  # the worker processes read their settings from the environment
         if value is not None:
             os.environ[f"BESTARM_{name.upper()}"] = str(value)
-    raise typer.Exit(serving.run(settings, sockets))
-
-
-@app.command()
-def replay(key: Annotated[str, typer.Argument(help="Key of the experiment.")]) -> None:
-    """Recompute every decision and every statistic of an experiment from its history; exit code 1 if anything differs."""
-    settings = _settings()
-
-    async def run() -> int:
-        async with _opened(settings, may_be_new=False) as database:
-            await require_ready(database)
-            with Progress(console=say, transient=True) as bar:
-                task = bar.add_task(f"Replaying {key}", total=None)
-                return await replay_history(database, key, lambda done, of: bar.update(task, completed=done, total=of))
-
-    try:
-        events = asyncio.run(run())
-    except Difference as difference:
-        typer.echo(f"{key}: {difference}")
-        raise typer.Exit(1) from difference
-    except BestArmError as trouble:
-        _refuse("Cannot replay", _reason(trouble), code=2)
-    typer.echo(f"{key}: {events:,} events replayed, no difference.")
+    raise typer.Exit(serving.run(settings, sockets, metrics))
 
 
 @app.command()
 def migrate() -> None:
     """Bring the database to the newest schema."""
-    settings = _settings()
+    settings = settings_given()
 
     async def run() -> None:
-        async with _opened(settings, may_be_new=True) as database:
+        async with opened(settings, may_be_new=True) as database:
             await migrate_database(database)
 
     try:
         asyncio.run(run())
     except (BestArmError, OSError) as trouble:
-        _refuse(f"Cannot migrate {display_url(settings.database_url)}", _reason(trouble), code=1)
+        refuse(f"Cannot migrate {display_url(settings.database_url)}", reason_of(trouble), code=1)
     say.print(f"{escape(display_url(settings.database_url))} is at the newest migration.")
 
 
+replay_command.register(app)
+keeping_commands.register(app)
+app.add_typer(experiment_commands.commands, name="experiment")
 simulation_commands.register(app)
 plan_command.register(app)
+mcp_command.register(app)
+export_command.register(app)
+import_command.register(app)
+app.add_typer(api_key_commands.commands, name="keys")

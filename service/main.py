@@ -8,6 +8,7 @@ import resource
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+import structlog
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
@@ -16,35 +17,57 @@ from service.application.background import Repeated
 from service.application.commands.delete import Deleter
 from service.application.commands.expire import Sweeper
 from service.application.context import Context
+from service.application.live.known_callers import REFRESH_SECONDS
+from service.application.live.known_sessions import SWEEP_SECONDS
+from service.application.live.vital_signs import EVERY_SECONDS, VitalSigns
+from service.application.webhooks.outbox import Outbox
+from service.application.webhooks.retries import RetrySchedule
+from service.application.webhooks.sender import Sender
+from service.domain.notices import Pace
 from service.engine.writer import Writer
 from service.settings import Settings
 from service.storage.database import Database
 from service.web import problems
+from service.web.access.rate_limits import Rate, RateLimits
+from service.web.access_log import AccessLog
 from service.web.api import (
+    api_key_routes,
     assignment_routes,
     experiment_routes,
     instance_routes,
     observation_routes,
     operations_routes,
     reward_routes,
+    webhook_routes,
 )
 from service.web.api.body import BodyMemory
-from service.web.dashboard import overview_routes, pages, plan_routes
+from service.web.dashboard import oidc_routes, overview_routes, pages, plan_routes, session_routes
+from service.web.exports import export_routes
 from service.web.fast_path.connection import ConnectionLimits, OpenConnections
 from service.web.fast_path.protocol import FastPathState
-from service.web.hosts import AllowedHosts
+from service.web.hosts import AllowedHosts, is_loopback
 from service.web.live import chart_routes, recommendation_routes, stream_routes
 from service.web.live.stop_signal import calling_at_stop
+from service.web.middleware.cross_origin import CrossOriginMiddleware
 from service.web.middleware.head_requests import HeadMiddleware
+from service.web.middleware.known_caller import KnownCallerMiddleware
 from service.web.middleware.known_host import KnownHostMiddleware
+from service.web.middleware.logged_requests import LoggedRequestsMiddleware
 from service.web.middleware.not_modified import NotModifiedMiddleware
+from service.web.middleware.ofrep_failures import OfrepFailuresMiddleware
 from service.web.middleware.request_id import RequestIdMiddleware
 from service.web.middleware.request_timing import RequestTimingMiddleware
 from service.web.middleware.same_origin import SameOriginMiddleware
+from service.web.ofrep import evaluation_routes, flag_stream_routes
+from service.web.request_metrics import KEYS_COUNTED_SECONDS, show_requests_by_key
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from service.web.access.identity_provider import IdentityProvider
+    from service.web.access.provider_settings import ProviderSettings
+
+log = structlog.get_logger(__name__)
 _ROUTES = (
     experiment_routes,
     assignment_routes,
@@ -53,10 +76,17 @@ _ROUTES = (
     recommendation_routes,
     stream_routes,
     chart_routes,
+    export_routes,
     instance_routes,
+    api_key_routes,
+    webhook_routes,
     operations_routes,
     overview_routes,
     plan_routes,
+    evaluation_routes,
+    flag_stream_routes,
+    session_routes,
+    oidc_routes,
 )
 _ALLOCATIONS_PER_COLLECTION = 20_000
 _FILES_OF_OUR_OWN = 64
@@ -76,22 +106,26 @@ class _Application(FastAPI):
 def create_app(settings: Settings | None = None) -> FastAPI:
     """A new application; it opens the database when it starts and closes it when it stops."""
     chosen = settings or Settings()
-    hosts = AllowedHosts(chosen.host, [name.strip() for name in chosen.allowed_hosts.split(",") if name.strip()])
+    hosts = AllowedHosts(chosen.reachable_at, chosen.allowed_host_names)
+    rates = RateLimits(Rate(chosen.rate_limit, chosen.rate_burst), Rate(chosen.public_rate_limit, chosen.public_rate_burst))
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         database = Database(chosen.database_url)
         writer = Writer(database, queue_limit=chosen.queue_limit)
-        context = Context.over(database, writer)
-        beside_requests = [
-            Repeated("sweep", Sweeper(context).round, chosen.sweep_seconds),
-            Repeated("removal of deleted experiments", Deleter(context).remove_all, chosen.sweep_seconds),
-        ]
+        sender = Sender(chosen.webhook_networks, chosen.webhook_timeout_seconds)
+        context = Context.over(database, writer, chosen.admin_key_in_use(), chosen.provider_ground(), sender)
+        beside_requests = _work_beside_requests(context, chosen)
         app.state.context = context
-        app.state.fast_path = FastPathState(hosts.accepted)
+        app.state.fast_path = FastPathState(
+            hosts.accepted, context.callers, rates if rates.limits_secret_keys else None, app.state.access_log
+        )
         app.state.connections = connections = OpenConnections(_connection_limits(chosen))
         connections.start()
         writer.start()
+        await context.callers.start()
+        if context.callers.is_open:
+            _say_that_it_is_open(chosen)
         for work in beside_requests:
             work.start()
         context.watcher.start()
@@ -102,6 +136,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         await context.watcher.close()
         for work in beside_requests:
             await work.close()
+        await sender.close()
         await context.lanes.close()
         await writer.close()
         await database.close()
@@ -117,17 +152,58 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redoc_url=None,
     )
     app.state.body_memory = BodyMemory()
+    app.state.rates = rates
+    app.state.access_log = AccessLog(lambda: chosen.insecure and app.state.context.callers.is_open) if chosen.access_log else None
+    app.state.public_url = chosen.public_url
+    app.state.provider = _identity_provider(chosen.provider())
     problems.install(app)
     for routes in _ROUTES:
         app.include_router(routes.router)
     pages.install(app)
+    _add_middleware(app, chosen, hosts)
+    return app
+
+
+def _add_middleware(app: FastAPI, settings: Settings, hosts: AllowedHosts) -> None:
+    """What every request passes on its way to a route: the one that is added last comes first."""
+    app.add_middleware(KnownCallerMiddleware, state=app.state)
     app.add_middleware(SameOriginMiddleware)
     app.add_middleware(RequestIdMiddleware)
     app.add_middleware(RequestTimingMiddleware)
     app.add_middleware(NotModifiedMiddleware, state=app.state)
-    app.add_middleware(HeadMiddleware)
     app.add_middleware(KnownHostMiddleware, hosts=hosts)
-    return app
+    app.add_middleware(OfrepFailuresMiddleware)
+    app.add_middleware(CrossOriginMiddleware, origins=settings.cors_origin_names)
+    app.add_middleware(LoggedRequestsMiddleware, state=app.state)
+    app.add_middleware(HeadMiddleware)
+
+
+def _say_that_it_is_open(settings: Settings) -> None:
+    """Worth a warning where others than this machine's own users can reach it."""
+    say = log.info if is_loopback(settings.reachable_at) else log.warning
+    say("open: there are no keys, whoever reaches the service may do everything", address=settings.reachable_at)
+
+
+def _work_beside_requests(context: Context, settings: Settings) -> list[Repeated]:
+    outbox = Outbox(context, RetrySchedule(settings.webhook_retry_seconds))
+    return [
+        Repeated("refresh of the known callers", context.callers.round, REFRESH_SECONDS),
+        Repeated("count of requests by key", show_requests_by_key, KEYS_COUNTED_SECONDS),
+        Repeated("removal of old sessions", context.callers.sessions.sweep, SWEEP_SECONDS),
+        Repeated("measurement of the vital signs", VitalSigns(context.database).measure, EVERY_SECONDS),
+        Repeated("sweep", Sweeper(context, Pace(settings.webhook_settle_seconds)).round, settings.sweep_seconds),
+        Repeated("removal of deleted experiments", Deleter(context).remove_all, settings.sweep_seconds),
+        Repeated("webhooks", outbox.round, settings.sweep_seconds, at_the_end=outbox.close),
+    ]
+
+
+def _identity_provider(settings: ProviderSettings | None) -> IdentityProvider | None:
+    """Who vouches for accounts, if anybody does: an extra of the package, which is there if it is asked for."""
+    if settings is None:
+        return None
+    from service.web.access.identity_provider import IdentityProvider  # noqa: PLC0415 - not there without the extra
+
+    return IdentityProvider(settings)
 
 
 def _connection_limits(settings: Settings) -> ConnectionLimits:
@@ -140,6 +216,7 @@ def _connection_limits(settings: Settings) -> ConnectionLimits:
         keep_alive_seconds=settings.keep_alive_seconds,
         head_bytes=settings.head_bytes,
         connections=int(min(settings.connection_limit, for_clients)),
+        drain_seconds=settings.drain_seconds,
     )
 
 

@@ -7,26 +7,25 @@ import os
 import signal
 import socket
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from tempfile import TemporaryDirectory
 
 import structlog
 import uvicorn
-from uvicorn.config import STARTUP_FAILURE
-from uvicorn.supervisors import Multiprocess
 
 from service import __version__, log_lines
 from service.settings import Settings
 from service.storage.database import display_url
+from service.supervision.supervisor import Supervisor
+from service.supervision.worker import Worker
 from service.web.fast_path.protocol import FastPathProtocol
+from service.web.hosts import AllowedHosts
+from service.web.metrics_server import MetricsServer
 from service.web.request_metrics import FOLDER as METRICS_FOLDER
 
 log = structlog.get_logger(__name__)
 # Requests in flight get this long to finish after Ctrl-C or SIGTERM.
 GRACE_SECONDS = 20
-# A worker on a busy host may need long to start; killed too soon it would be started again and again, and never serve. But the
-# parent waits that long, too, for one that dies just while it is asked whether it is well.
-_STARTING_SECONDS = 20
 
 
 def bound_sockets(host: str, port: int) -> list[socket.socket]:
@@ -64,7 +63,7 @@ def address_of(host: str, sockets: Sequence[socket.socket]) -> str:
     return f"http://[{host}]:{port}" if ":" in host and host[0] != "[" else f"http://{host}:{port}"
 
 
-def run(settings: Settings, sockets: list[socket.socket]) -> int:
+def run(settings: Settings, sockets: list[socket.socket], metrics_sockets: Sequence[socket.socket] = ()) -> int:
     """Serve until the first SIGTERM or Ctrl-C; the exit code, 0 after such a stop."""
     log_lines.configure(settings.log_level)
     config = uvicorn.Config(
@@ -81,7 +80,6 @@ def run(settings: Settings, sockets: list[socket.socket]) -> int:
         ws="none",
         proxy_headers=False,  # nothing here looks at the client's address
         timeout_graceful_shutdown=GRACE_SECONDS,
-        timeout_worker_healthcheck=_STARTING_SECONDS,
     )
     log.info(
         "serving",
@@ -90,7 +88,13 @@ def run(settings: Settings, sockets: list[socket.socket]) -> int:
         database=display_url(settings.database_url),
         workers=settings.workers,
     )
-    code = _run_here(config, sockets) if settings.workers == 1 else _run_workers(config, sockets)
+    hosts = AllowedHosts(settings.reachable_at, settings.allowed_host_names)
+    with closing(MetricsServer(metrics_sockets, hosts)) as metrics:
+        if settings.workers == 1:
+            metrics.start()
+            code = _run_here(config, sockets)
+        else:
+            code = _run_workers(config, sockets, metrics, settings.hang_seconds)
     log.info("stopped", exit_code=code)
     return code
 
@@ -110,13 +114,17 @@ def _run_here(config: uvicorn.Config, sockets: list[socket.socket]) -> int:
     return 0
 
 
-def _run_workers(config: uvicorn.Config, sockets: list[socket.socket]) -> int:
-    """Several are processes below this one, which starts them anew when they die."""
+def _run_workers(config: uvicorn.Config, sockets: list[socket.socket], metrics: MetricsServer, hang_seconds: float) -> int:
+    """Several are processes below this one, which replaces those that die or hang, and shows the sum of their numbers."""
     with _shared_metrics():
-        parent = Multiprocess(config, sockets)
-        parent.run()
-        failed = any(process.exitcode == STARTUP_FAILURE for process in parent.processes)
-    return STARTUP_FAILURE if failed else 0
+        metrics.start()
+        return Supervisor(lambda: Worker(config, sockets, hang_seconds), config.workers, lambda: _let_go(sockets)).run()
+
+
+def _let_go(sockets: list[socket.socket]) -> None:
+    """Held here while the workers stop, they would go on taking connections that nobody serves."""
+    for one in sockets:
+        one.close()
 
 
 @contextmanager

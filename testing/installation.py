@@ -32,11 +32,20 @@ def _must(*command: str | Path, cwd: Path) -> None:
         raise RuntimeError(f"{Path(command[0]).name} {command[1]} failed:\n{done.stdout}{done.stderr}")
 
 
-def build(folder: Path, *, only_wheel: bool = False) -> Path:
+def build(folder: Path, *, only_wheel: bool = False, source: Path = ROOT) -> Path:
     """The wheel in `folder`; made from the source archive beside it unless the wheel alone is wanted."""
-    _must(_UV, "build", "--quiet", *(("--wheel",) if only_wheel else ()), "--out-dir", folder, ROOT, cwd=folder.parent)
+    _must(_UV, "build", "--quiet", *(("--wheel",) if only_wheel else ()), "--out-dir", folder, source, cwd=folder.parent)
     (wheel,) = folder.glob("*.whl")
     return wheel
+
+
+def install_client(wheel: Path, environment: Path) -> Path:
+    """A new environment with the client and what it needs, in the locked versions; the Python of it."""
+    python = environment / "bin/python"
+    _must(_UV, "venv", "--quiet", "--python", sys.executable, environment, cwd=environment.parent)
+    locked = ("--constraint", ROOT / "requirements/everything.txt")
+    _must(_UV, "pip", "install", "--quiet", "--python", python, *locked, wheel, cwd=environment.parent)
+    return python
 
 
 def install(wheel: Path, environment: Path) -> Path:

@@ -23,10 +23,11 @@ class Reply(NamedTuple):
 class JsonClient:
     """A keep-alive connection to a service."""
 
-    def __init__(self, url: str, *, by_framework: bool = False) -> None:
+    def __init__(self, url: str, *, by_framework: bool = False, key: str | None = None) -> None:
         self._connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
         # A request with this header takes the long way, to the framework's handler of the same use case.
         self._headers = {"content-type": "application/json"} | ({"proxy-connection": "keep-alive"} if by_framework else {})
+        self._headers |= {} if key is None else {"authorization": f"Bearer {key}"}
         self._used_at = 0.0
 
     def send(self, method: str, path: str, body: object = None, **headers: str) -> Reply:
@@ -39,7 +40,8 @@ class JsonClient:
         self._connection.request(method, path, content, self._headers | given)
         answer = self._connection.getresponse()
         read = answer.read()
-        return Reply(answer.status, answer.headers, json.loads(read) if read else None)
+        is_json = bool(read) and "json" in answer.headers.get("content-type", "")
+        return Reply(answer.status, answer.headers, json.loads(read) if is_json else read or None)
 
     def create(self, key: str, **settings: Any) -> Any:  # noqa: ANN401 - any JSON
         """A new experiment."""
@@ -59,11 +61,15 @@ class JsonClient:
         assert reply.status == 200, reply
         return reply.body
 
+    def close(self) -> None:
+        """Hang up; the next request connects again."""
+        self._connection.close()
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._connection.close()
+        self.close()
 
 
 def arms(number: int) -> list[dict[str, Any]]:

@@ -6,11 +6,15 @@ import importlib.util
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
+
+from testing.processes import children_of, is_running, wait_until
 
 _SETTINGS = {
     "listen_addresses": "",
@@ -20,6 +24,8 @@ _SETTINGS = {
     "full_page_writes": "off",
 }
 _START_SECONDS = 60
+# Whatever a test does to everybody's sessions, it can be taken back.
+_AS_OPERATOR = "-c statement_timeout=0 -c default_transaction_read_only=off -c idle_in_transaction_session_timeout=0"
 
 
 def _unprivileged() -> tuple[int | None, int | None]:
@@ -43,11 +49,11 @@ def find_binaries() -> Path:
 
 
 class Postgres:
-    """A cluster in a temporary folder."""
+    """A cluster in a temporary folder, of its own or within another one."""
 
-    def __init__(self, **settings: str) -> None:
+    def __init__(self, within: Path = Path("/tmp"), /, **settings: str) -> None:  # noqa: S108 - a folder of its own is made there
         # Short, because a socket's path may have at most 107 characters.
-        self.folder = Path(tempfile.mkdtemp(prefix="bestarm-pg-", dir="/tmp"))
+        self.folder = Path(tempfile.mkdtemp(prefix="bestarm-pg-", dir=within))
         self.settings = _SETTINGS | settings
         self._user, self._group = _unprivileged()
         if self._user is not None and self._group is not None:
@@ -67,18 +73,11 @@ class Postgres:
         return f"postgresql://bestarm@/{database}?host={self.folder}"
 
     def start(self) -> None:
-        """Start the server and wait until it answers."""
-        options = [part for name, value in self.settings.items() for part in ("-c", f"{name}={value}")]
-        with (self.folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [self.binaries / "postgres", "-D", self.data, "-k", self.folder, *options],
-                stdout=log,
-                stderr=log,
-                user=self._user,
-                group=self._group,
-            )
+        """Start the server, unless it runs, and wait until it answers."""
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline:
+            if self._process is None or self._process.poll() is not None:
+                self._process = self._new_process()
             ready = subprocess.run(
                 [self.binaries / "pg_isready", "-h", self.folder, "-U", "bestarm"], capture_output=True, check=False
             )
@@ -87,17 +86,59 @@ class Postgres:
             time.sleep(0.05)
         raise RuntimeError((self.folder / "log").read_text())
 
-    def stop(self) -> None:
-        """Stop the server at once, as if the machine were switched off."""
+    def _new_process(self) -> subprocess.Popen[bytes]:
+        options = [part for name, value in self.settings.items() for part in ("-c", f"{name}={value}")]
+        with (self.folder / "log").open("ab") as log:
+            return subprocess.Popen(
+                [self.binaries / "postgres", "-D", self.data, "-k", self.folder, *options],
+                stdout=log,
+                stderr=log,
+                user=self._user,
+                group=self._group,
+            )
+
+    def stop(self, how: signal.Signals = signal.SIGQUIT) -> None:
+        """Stop the server: at once, as if the machine were switched off, or fast but in order (SIGINT)."""
         if self._process:
-            self._process.send_signal(3)  # SIGQUIT: immediate shutdown
-            self._process.wait(30)
+            self._process.send_signal(how)
+            self._process.wait(60)
             self._process = None
+
+    def kill(self) -> None:
+        """Kill all its processes, each of which would otherwise notice and tidy up."""
+        if self._process:
+            left = children_of(self._process.pid)
+            self._process.kill()
+            self._process.wait(30)
+            for pid in left:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            wait_until(lambda: not any(map(is_running, left)), "its processes are gone")
+            self._process = None
+
+    @property
+    def pid(self) -> int:
+        """Its first process."""
+        assert self._process is not None
+        return self._process.pid
 
     def close(self) -> None:
         """Stop and remove everything."""
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    @property
+    def owner(self) -> tuple[int, int] | None:
+        """The user and group that the server runs as, if not as this process does."""
+        return None if self._user is None or self._group is None else (self._user, self._group)
+
+    def workplace(self, name: str) -> Path:
+        """A folder in which the server's user may write."""
+        place = self.folder / name
+        place.mkdir()
+        if self.owner is not None:
+            os.chown(place, *self.owner)
+        return place
 
     def copy_of(self, template: str, name: str) -> str:
         """A new database like another one; its URL. Copied by files, which takes half as long as through the log."""
@@ -116,7 +157,13 @@ class Postgres:
 
     def _run(self, program: str, *arguments: str) -> str:
         done = subprocess.run(
-            [self.binaries / program, *arguments], capture_output=True, text=True, check=False, user=self._user, group=self._group
+            [self.binaries / program, *arguments],
+            env=os.environ | {"PGOPTIONS": _AS_OPERATOR},
+            capture_output=True,
+            text=True,
+            check=False,
+            user=self._user,
+            group=self._group,
         )
         if done.returncode:
             raise RuntimeError(f"{program} failed: {done.stderr}")

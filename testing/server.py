@@ -7,6 +7,7 @@ import random
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,9 @@ import httpx
 
 # A service may close a connection that was idle for some seconds: a client that would use it just then finds it gone.
 LIMITS = httpx.Limits(max_connections=100, keepalive_expiry=1)
+ADMIN_KEY = "of-the-tests-and-nobody-else"
+# The services speak plain HTTP. Left to itself every new client reads the certificates of the world, which takes 20 ms.
+NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 _START_SECONDS = 180
 _PORTS = range(20_000, 30_000)
 
@@ -31,6 +35,11 @@ def free_port() -> int:
             probe.bind(("127.0.0.1", port))
             return port
     raise RuntimeError(f"No port of {_PORTS} is free.")
+
+
+def bearer(key: str | None) -> dict[str, str]:
+    """The header that sends a key."""
+    return {} if key is None else {"Authorization": f"Bearer {key}"}
 
 
 class Server:
@@ -45,13 +54,17 @@ class Server:
         program: Sequence[str | Path] = (sys.executable, "-m", "service"),
         cwd: Path | None = None,
         measured: bool = False,
+        key: str | None = None,
         **environment: str,
     ) -> None:
         self.database_url = database_url
+        self.key = key
+        """Its BESTARM_ADMIN_KEY, which its clients send."""
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = Path(tempfile.mkdtemp(prefix="bestarm-")) / "log"
         settings = {"BESTARM_DATABASE_URL": database_url, "BESTARM_LOG_LEVEL": "warning"}
+        settings |= {} if key is None else {"BESTARM_ADMIN_KEY": key}
         command = [*program, "serve", "--port", str(self.port), "--workers", str(workers)]
         # Followed by coverage a service takes half as much time again: a few that many tests share are enough.
         inherited = {name: value for name, value in os.environ.items() if measured or not name.startswith("COVERAGE_")}
@@ -63,20 +76,19 @@ class Server:
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + _START_SECONDS
-        while time.monotonic() < deadline:
-            if self.process.poll() is not None:
-                break
-            try:
-                if httpx.get(f"{self.url}/readyz", timeout=5).status_code == 200:
-                    return
-            except httpx.TransportError:
-                time.sleep(0.05)
+        with httpx.Client(timeout=5, verify=NO_CERTIFICATES) as client:
+            while time.monotonic() < deadline and self.process.poll() is None:
+                try:
+                    if client.get(f"{self.url}/readyz").status_code == 200:
+                        return
+                except httpx.TransportError:
+                    time.sleep(0.05)
         self.kill()
         raise RuntimeError(f"The service did not start:\n{self.log.read_text()}")
 
     def client(self) -> httpx.Client:
         """An HTTP client for it."""
-        return httpx.Client(base_url=self.url, timeout=60, limits=LIMITS)
+        return httpx.Client(base_url=self.url, timeout=60, limits=LIMITS, verify=NO_CERTIFICATES, headers=bearer(self.key))
 
     def kill(self) -> None:
         """Kill all its processes at once: no goodbye, nothing flushed."""

@@ -3,7 +3,7 @@
 A plugin of pytest. `process`: it talks to a second process; `browser`: it looks at the dashboard in Chromium. Three more marks
 are set by hand, because no fixture tells: `study` for many simulated runs, `bulk` for a million rows, `serial` for what measures
 time. `make test-fast` leaves all five out; `make test` runs what is `serial` by itself, after everything else has run in two
-processes.
+processes. `containers`, by hand, too, needs a Docker engine of its own: only `make test-compose` runs it.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "study: plays many simulated runs",
         "bulk: fills tables with a million rows",
         "serial: measures time, so nothing else may run beside it",
+        "containers: brings the container files up on a Docker engine of its own",
     ):
         config.addinivalue_line("markers", meaning)
     # Not beside coverage, whose tracer starts in every thread: a hook in Python could be interrupted by another thread just then,
@@ -48,18 +49,29 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if isinstance(item, pytest.Function):
             _mark(item)
     if hasattr(config, "workerinput"):
-        # The longer ones first, so that two processes end at about the same time.
-        items.sort(key=lambda item: item.get_closest_marker("process") is None)
+        # The longer ones first, the browser's as the longest of all, so that two processes end at about the same time.
+        items.sort(key=lambda item: [item.get_closest_marker(mark) is None for mark in ("browser", "process")])
+
+
+def made_for(item: pytest.Function) -> str:
+    """The types of all that the fixtures of a test return."""
+    fixtures = [defined[-1] for defined in item._fixtureinfo.name2fixturedefs.values()]  # noqa: SLF001 - nothing public has it
+    return " ".join(str(fixture.func.__annotations__.get("return")) for fixture in fixtures)
 
 
 def _mark(item: pytest.Function) -> None:
-    fixtures = [defined[-1] for defined in item._fixtureinfo.name2fixturedefs.values()]  # noqa: SLF001 - nothing public has it
-    made = " ".join(str(fixture.func.__annotations__.get("return")) for fixture in fixtures)
+    made = made_for(item)
     engine = item.callspec.params.get("engine", "") if hasattr(item, "callspec") else ""
     if _BROWSER.search(made):
         item.add_marker("browser")
     if _BROWSER.search(made) or _PROCESS.search(made) or engine == "postgresql":
         item.add_marker("process")
+
+
+def engine_of(nodeid: str) -> str:
+    """The engine that a case of a test is for, or nothing."""
+    named = _ENGINE.search(nodeid)
+    return named[0] if named else ""
 
 
 class _ByFixtures(LoadScopeScheduling):  # type: ignore[misc] # ships no types
@@ -70,8 +82,7 @@ class _ByFixtures(LoadScopeScheduling):  # type: ignore[misc] # ships no types
         file = Path(name)
         folder = self.config.rootpath / file.parent
         own = (folder / "conftest.py").exists() and (folder.parent / "__init__.py").exists()
-        engine = _ENGINE.search(test)
-        return f"{file.parent if own else file} {engine[0] if engine else ''}"
+        return f"{file.parent if own else file} {engine_of(test)}"
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -14,6 +14,8 @@ from service.application.reads import assignments, recommendation
 from service.application.reads.recommendation import Recommendation
 from service.application.reads.replay import replay
 from service.domain import Arm, Assignment, Experiment, Expiry, PolicySpec, RewardSpec
+from service.domain.callers import SERVICE, by_service
+from service.domain.limits import STATEMENT_SECONDS
 from service.engine.queue import Command, FutureRecipient
 from service.engine.writer import Writer
 from service.storage.database import Database
@@ -24,8 +26,8 @@ Result = TypeVar("Result")
 class Workers:
     """Several workers on one database; `restart` forgets everything that is not stored."""
 
-    def __init__(self, url: str, count: int = 2) -> None:
-        self.url = url
+    def __init__(self, url: str, count: int = 2, group_seconds: float = STATEMENT_SECONDS) -> None:
+        self.url, self._group_seconds = url, group_seconds
         self.now = time.time_ns() // 1_000 + 3_600_000_000
         self._count = count
         self._runner = asyncio.Runner()
@@ -38,7 +40,7 @@ class Workers:
 
     async def _open(self) -> None:
         for _ in range(self._count):
-            database = Database(self.url, pool_size=4)
+            database = Database(self.url, pool_size=4, group_seconds=self._group_seconds)
             writer = Writer(database, queue_limit=4096, clock=lambda: self.now)
             writer.start()
             self.contexts.append(Context.over(database, writer))
@@ -88,16 +90,16 @@ class Workers:
         )
         made = [Arm(position, name, name, None, least) for position, (name, least) in enumerate(arms)]
         once: Once[experiments.Described] = Once("experiments", None, "", creates=True, render=lambda _: b"")
-        self.run(experiments.create(self.contexts[0], experiment, made, once))
+        self.run(experiments.create(self.contexts[0], SERVICE, experiment, made, once))
 
     def submit(self, key: str, command: Command[Result], worker: int = 0) -> Result:
         """One command, answered."""
-        return self.run(self.contexts[worker].writer.submit(key, command))
+        return self.run(self.contexts[worker].writer.submit(by_service(key), command))
 
     def enqueue(self, key: str, command: Command[Result], worker: int = 0) -> asyncio.Future[Result]:
         """One command, queued at once; to be called in the workers' event loop."""
         answer: FutureRecipient[Result] = FutureRecipient(loop=asyncio.get_running_loop())
-        self.contexts[worker].writer.enqueue(key, command, answer)
+        self.contexts[worker].writer.enqueue(SERVICE, key, command, answer)
         return answer
 
     def submit_together(self, key: str, commands: Sequence[Command[Any]], worker: int = 0) -> list[Any]:
@@ -105,7 +107,9 @@ class Workers:
 
         async def all_at_once() -> list[Any]:
             writer = self.contexts[worker].writer
-            return await asyncio.gather(*(writer.submit(key, command) for command in commands), return_exceptions=True)
+            return await asyncio.gather(
+                *(writer.submit(by_service(key), command) for command in commands), return_exceptions=True
+            )
 
         return self.run(all_at_once())
 
@@ -119,4 +123,4 @@ class Workers:
 
     def replay(self, key: str) -> int:
         """Replay; the number of events."""
-        return self.run(replay(self.contexts[0].database, key))
+        return self.run(replay(self.contexts[0].database, key)).events

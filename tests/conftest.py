@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Literal, TypeAlias
 
 import httpx
@@ -15,13 +16,16 @@ from testing.databases import NewDatabase, migrate_now
 from testing.json_client import JsonClient, arms
 from testing.postgres import Postgres
 from testing.rows import Rows
-from testing.server import Server
+from testing.server import ADMIN_KEY, Server
 from testing.workers import Workers
 
-pytest_plugins = ["testing.tiers", "pytester"]
+pytest_plugins = ["testing.tiers", "testing.measured", "pytester"]
 
 Engine: TypeAlias = Literal["sqlite", "postgresql"]
 _numbers = count(1)
+_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder with a name of its own is made in it
+# A million assignments, and all that the other tests write, in each of two processes.
+_MEMORY_NEEDED = 4 * 1024**3
 
 
 @pytest.fixture(scope="session", params=["sqlite", "postgresql"])
@@ -55,11 +59,22 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def sqlite_databases(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> NewDatabase:
+def sqlite_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where SQLite files are: in memory if there is room, since the tests kill the service, never the machine."""
+    if not _MEMORY.is_dir() or shutil.disk_usage(_MEMORY).free < _MEMORY_NEEDED:
+        yield tmp_path_factory.mktemp("sqlite")
+        return
+    with TemporaryDirectory(prefix="bestarm-", dir=_MEMORY) as folder:
+        yield Path(folder)
+
+
+@pytest.fixture(scope="session")
+def sqlite_databases(sqlite_template: Path, sqlite_folder: Path) -> NewDatabase:
     """Makes SQLite files."""
 
     def new_file() -> str:
-        copied = tmp_path_factory.mktemp("sqlite") / "bestarm.db"
+        copied = sqlite_folder / str(next(_numbers)) / "bestarm.db"
+        copied.parent.mkdir()
         shutil.copy(sqlite_template, copied)
         return f"sqlite:///{copied}"
 
@@ -79,9 +94,9 @@ def database_url(new_database: NewDatabase) -> str:
     return new_database()
 
 
-def _serve(database_url: str) -> Iterator[Server]:
+def _serve(database_url: str, *, measured: bool = False, key: str | None = None) -> Iterator[Server]:
     """A service that must not have met anything unexpected when it ends."""
-    with Server(database_url, measured=True) as running:
+    with Server(database_url, measured=measured, key=key) as running:
         yield running
         logged = running.log.read_text()
     assert "Traceback" not in logged, logged
@@ -95,14 +110,27 @@ def sqlite_server(sqlite_databases: NewDatabase) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def postgresql_server(postgresql_databases: NewDatabase) -> Iterator[Server]:
-    """The shared service on PostgreSQL."""
-    yield from _serve(postgresql_databases())
+    """The shared service on PostgreSQL. Coverage follows this one alone: what is of SQLite is seen where no service is needed."""
+    yield from _serve(postgresql_databases(), measured=True)
 
 
 @pytest.fixture(scope="session")
 def server(request: pytest.FixtureRequest, engine: Engine) -> Server:
     """A running service that tests share; they keep apart by the keys of their experiments."""
     running: Server = request.getfixturevalue(f"{engine}_server")
+    return running
+
+
+@pytest.fixture(scope="session")
+def untraced_postgresql_server(postgresql_databases: NewDatabase) -> Iterator[Server]:
+    """Another one on PostgreSQL, which coverage does not follow."""
+    yield from _serve(postgresql_databases())
+
+
+@pytest.fixture(scope="session")
+def untraced_server(request: pytest.FixtureRequest, engine: Engine) -> Server:
+    """A shared service that coverage never slows down, for tests that send it thousands of requests."""
+    running: Server = request.getfixturevalue("sqlite_server" if engine == "sqlite" else "untraced_postgresql_server")
     return running
 
 
@@ -117,6 +145,19 @@ def api(server: Server) -> Iterator[httpx.Client]:
 def wire(server: Server) -> Iterator[JsonClient]:
     """A fast JSON client of the shared service."""
     with JsonClient(server.url) as connection:
+        yield connection
+
+
+@pytest.fixture(scope="session")
+def keyed_server(new_database: NewDatabase, engine: Engine) -> Iterator[Server]:
+    """A running service that tests share which have to do with keys: it has an administrator's."""
+    yield from _serve(new_database(), measured=engine == "postgresql", key=ADMIN_KEY)
+
+
+@pytest.fixture(scope="session")
+def keyed_wire(keyed_server: Server) -> Iterator[JsonClient]:
+    """A fast JSON client of that service, with the administrator's key."""
+    with JsonClient(keyed_server.url, key=keyed_server.key) as connection:
         yield connection
 
 

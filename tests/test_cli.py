@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
+import json
+import re
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -17,22 +16,11 @@ import pytest
 from service import __version__
 from testing.json_client import JsonClient, arms
 from testing.postgres import Postgres
+from testing.program import bestarm
 from testing.rows import Rows
-from testing.server import Server, free_port
+from testing.server import NO_CERTIFICATES, Server, free_port
 
 pytestmark = pytest.mark.process
-
-
-def bestarm(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the command to its end."""
-    return subprocess.run(
-        [sys.executable, "-m", "service", *arguments],
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
 
 
 def test_version() -> None:
@@ -48,6 +36,7 @@ def test_only_loopback_without_being_told(host: str, tmp_path: Path) -> None:
     assert refused.returncode == 2
     assert host in refused.stderr
     assert "--insecure" in refused.stderr
+    assert "BESTARM_ADMIN_KEY" in refused.stderr
     assert not (tmp_path / "bestarm.db").exists()
 
 
@@ -160,7 +149,7 @@ class Traffic:
     def _flow(self) -> None:
         path = f"/v1/experiments/{self.key}/assignments"
         try:
-            with httpx.Client(base_url=self.url, timeout=30) as client:
+            with httpx.Client(base_url=self.url, timeout=30, verify=NO_CERTIFICATES) as client:
                 while True:
                     asked = client.post(path, json={})
                     self.answers.append(asked.status_code)
@@ -224,3 +213,106 @@ def test_a_kill_loses_no_acknowledged_answer(traffic_of: tuple[Server, Traffic],
         assert wire.ask(traffic.key)["draw"] == last + 1
         first = min(traffic.told)
         assert wire.tell(traffic.key, traffic.asked[first], traffic.told[first])["status"] == "rewarded"
+
+
+def test_keys_from_the_command_line(tmp_path: Path) -> None:
+    """Made, listed without the secret, replaced and revoked; the output is the secret alone."""
+    url = {"BESTARM_DATABASE_URL": f"sqlite:///{tmp_path}/bestarm.db"}
+    assert bestarm("migrate", **url).returncode == 0
+    made = bestarm("keys", "create", "--label", "[/ops]", "--scope", "read", "--scope", "assign", "--expires-in", "90d", **url)
+    secret = made.stdout.strip()
+    assert re.fullmatch(r"ba_[0-9a-f]{12}_[\w-]{43}", secret)
+    listed = bestarm("keys", "list", **url).stdout
+    assert secret not in listed
+    assert {"[/ops]", "assign, read", "active", secret[:15]} <= set(re.split(r"\s{2,}|\n", listed))
+    name = re.search(r"key_[0-9a-f]{20}", listed)
+    assert name
+    successor = bestarm("keys", "rotate", name[0], "--grace", "0s", **url)
+    assert successor.stdout.strip() != secret
+    assert "expired" in bestarm("keys", "list", **url).stdout
+    assert "([/ops]) is revoked" in bestarm("keys", "revoke", name[0], **url).stderr
+    unknown = bestarm("keys", "revoke", "key_nothing", **url)
+    assert (unknown.returncode, unknown.stdout) == (2, "")
+    wrong = bestarm("keys", "create", "--label", "x", "--scope", "all", **url)
+    assert (wrong.returncode, "all" in wrong.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        ("--experiment", "No Key"),
+        ("--experiment", ""),
+        ("--experiment", "one", "--origin", "null"),
+        ("--experiment", "one", "--origin", "https://shop.example/"),
+    ],
+    ids=["no key", "nothing", "every sandboxed page", "a path"],
+)
+def test_a_key_from_the_command_line_is_no_hole_either(tmp_path: Path, wanted: tuple[str, ...]) -> None:
+    """What the API would refuse is refused here, too."""
+    url = {"BESTARM_DATABASE_URL": f"sqlite:///{tmp_path}/bestarm.db"}
+    assert bestarm("migrate", **url).returncode == 0
+    refused = bestarm("keys", "create", "--label", "x", "--scope", "assign", *wanted, **url)
+    assert (refused.returncode, refused.stdout) == (2, "")
+
+
+def test_an_admin_key_that_is_too_short_is_not_repeated(tmp_path: Path) -> None:
+    """A sentence, and nothing of the secret."""
+    for given in ({"BESTARM_ADMIN_KEY": "hush-hush"}, {"BESTARM_ADMIN_KEY_FILE": str(tmp_path / "secret")}):
+        (tmp_path / "secret").write_text("hush-hush\n")
+        refused = bestarm("serve", **given)
+        assert refused.returncode == 2
+        assert "BESTARM_ADMIN_KEY" in refused.stderr
+        assert "hush" not in refused.stderr
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The URL of a database with one experiment, `e`, of 30 draws."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('exported')}/bestarm.db"
+    with Server(url) as server, JsonClient(server.url) as wire:
+        wire.create("e", arms=arms(2))
+        assert wire.send("POST", "/v1/experiments/e/assignments/batch", {"count": 30}).status == 201
+    return url
+
+
+def test_an_export_from_the_command_line(exported: str, tmp_path: Path) -> None:
+    """A whole file that only its owner can read, in the format of its name; one that is there is not replaced unasked."""
+    file = tmp_path / "draws.jsonl"
+    done = bestarm("export", "e", "--out", str(file), "--after", "11", BESTARM_DATABASE_URL=exported)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == f"20 rows in {file}, as of version 31; the last has sequence 31.\n"
+    assert [json.loads(line)["draw"] for line in file.read_text().splitlines()] == list(range(11, 31))
+    assert file.stat().st_mode & 0o777 == 0o600
+    again = bestarm("export", "e", "--out", str(file), BESTARM_DATABASE_URL=exported)
+    assert again.returncode == 2
+    assert "--replace" in again.stderr
+    assert len(file.read_text().splitlines()) == 20
+    forced = bestarm("export", "e", "--of", "events", "--out", str(file), "--replace", BESTARM_DATABASE_URL=exported)
+    assert forced.returncode == 0
+    assert len(file.read_text().splitlines()) == 31
+    assert [path.name for path in tmp_path.iterdir()] == [file.name]
+    printed = bestarm("export", "e", "--out", "-", "--arm", "arm-0", BESTARM_DATABASE_URL=exported)
+    assert printed.stdout.splitlines()[0].startswith("sequence,draw,")
+    assert len(printed.stdout.splitlines()) == 1 + 15
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["nope"], "There is no experiment 'nope'."),
+        (["e", "--of", "secrets"], "assignments, observations, events, history"),
+        (["e", "--format", "xlsx"], "csv, jsonl, parquet"),
+        (["e", "--since", "yesterday"], "ISO 8601"),
+        (["e", "--arm", "nope"], "has no arm 'nope'"),
+        (["e", "--out", "no/such/folder/file.csv"], "No such file or directory"),
+    ],
+    ids=" ".join,
+)
+def test_an_export_that_cannot_be_made(exported: str, tmp_path: Path, options: list[str], said: str) -> None:
+    """A sentence, and nothing is left behind."""
+    out = [] if "--out" in options else ["--out", str(tmp_path / "file.csv")]
+    refused = bestarm("export", *options, *out, BESTARM_DATABASE_URL=exported)
+    assert refused.returncode in (1, 2)
+    assert said in " ".join(refused.stderr.split())
+    assert "Traceback" not in refused.stderr
+    assert list(tmp_path.iterdir()) == []

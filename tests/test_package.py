@@ -73,8 +73,10 @@ def test_it_runs_on_an_embedded_database_by_itself(bestarm: Path, away: Path) ->
 
 
 def test_it_runs_on_a_postgresql_as_compose_runs_it(bestarm: Path, away: Path, guarded: str) -> None:
-    """No start before the migration; `migrate`; then several workers; the password comes from PGPASSWORD alone."""
-    settings = {"BESTARM_DATABASE_URL": guarded, "PGPASSWORD": _PASSWORD}
+    """No start before the migration; `migrate`; then several workers; the password comes from a file, or from PGPASSWORD."""
+    (away / "password").write_text(f"{_PASSWORD}\n")
+    secret = str(away / "password")
+    settings = {"BESTARM_DATABASE_URL": guarded, "BESTARM_DATABASE_PASSWORD_FILE": secret}
     wrong = run(bestarm, "migrate", cwd=away, BESTARM_DATABASE_URL=guarded, PGPASSWORD="guess")
     assert wrong.returncode == 1
     assert "Cannot migrate" in wrong.stderr
@@ -85,8 +87,13 @@ def test_it_runs_on_a_postgresql_as_compose_runs_it(bestarm: Path, away: Path, g
     assert "bestarm migrate" in " ".join(early.stderr.split())
     assert run(bestarm, "migrate", cwd=away, **settings).returncode == 0
     with Server(
-        guarded, workers=2, program=[bestarm], cwd=away, PGPASSWORD=_PASSWORD, PYTHONDONTWRITEBYTECODE=KEEP_BYTECODE
+        guarded,
+        workers=2,
+        program=[bestarm],
+        cwd=away,
+        BESTARM_DATABASE_PASSWORD_FILE=secret,
+        PYTHONDONTWRITEBYTECODE=KEEP_BYTECODE,
     ) as serving:
         _walk(serving)
-    replayed = run(bestarm, "replay", "packed", cwd=away, **settings)
+    replayed = run(bestarm, "replay", "packed", cwd=away, BESTARM_DATABASE_URL=guarded, PGPASSWORD=_PASSWORD)
     assert (replayed.returncode, replayed.stdout) == (0, "packed: 3 events replayed, no difference.\n")

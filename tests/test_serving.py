@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import signal
@@ -19,6 +20,7 @@ import pytest
 from service import __version__
 from service.serving import address_of, bound_sockets
 from testing.json_client import JsonClient, arms
+from testing.processes import wait_until
 from testing.server import Server, free_port
 
 pytestmark = pytest.mark.process
@@ -33,6 +35,7 @@ def _entries(server: Server) -> list[dict[str, Any]]:
 def test_every_line_is_json_from_start_to_stop(workers: int, tmp_path: Path) -> None:
     """Ours and uvicorn's: when it starts, is asked to stop, has stopped; and a stop that was asked for is a success."""
     with Server(f"sqlite:///{tmp_path}/bestarm.db", workers=workers, BESTARM_LOG_LEVEL="info") as server:
+        wait_until(lambda: server.log.read_text().count("Application startup complete.") == workers, "all workers serve")
         assert server.stop() == 0
         entries = _entries(server)
     assert all({"timestamp", "level", "event"} <= set(entry) for entry in entries)
@@ -120,3 +123,52 @@ def test_a_host_of_another_machine_cannot_be_listened_on() -> None:
     """It has no address here."""
     with pytest.raises(OSError, match="Cannot assign"):
         bound_sockets("192.0.2.1", free_port())
+
+
+def _idle_connections(server: Server, number: int) -> list[http.client.HTTPConnection]:
+    """Connections on which a request was answered, and none is on its way."""
+    opened = [http.client.HTTPConnection("127.0.0.1", server.port, timeout=60) for _ in range(number)]
+    for connection in opened:
+        connection.request("GET", "/healthz")
+        connection.getresponse().read()
+    return opened
+
+
+def _stop_listening(server: Server) -> None:
+    """Ask it to stop, and wait until nobody can connect any more."""
+    server.process.send_signal(signal.SIGTERM)
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", server.port)).close()
+        except ConnectionRefusedError:
+            return
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_open_connections_may_send_a_last_request_when_it_stops(workers: int, tmp_path: Path) -> None:
+    """It is answered, says that it was the last, and is stored; a new connection is refused, so a proxy takes another service."""
+    url = f"sqlite:///{tmp_path}/bestarm.db"
+    with Server(url, workers=workers, BESTARM_DRAIN_SECONDS="15") as server, JsonClient(server.url) as wire:
+        wire.create("drained", arms=arms(2))
+        asking, looking = _idle_connections(server, 2)
+        wire.close()
+        _stop_listening(server)
+        asking.request("POST", "/v1/experiments/drained/assignments", "{}", {"content-type": "application/json"})
+        looking.request("GET", "/v1/experiments/drained")
+        answers = [connection.getresponse() for connection in (asking, looking)]
+        assert [(answer.status, answer.headers["connection"]) for answer in answers] == [(201, "close"), (200, "close")]
+        drawn = json.loads(answers[0].read())["id"]
+        assert server.process.wait(60) == 0, "nobody is left to wait for"
+    with Server(url) as again, JsonClient(again.url) as wire:
+        assert wire.send("GET", f"/v1/experiments/drained/assignments/{drawn}").status == 200
+
+
+@pytest.mark.parametrize("seconds", ["0", "1"])
+def test_a_connection_that_sends_nothing_more_does_not_hold_a_stop_up(seconds: str, tmp_path: Path) -> None:
+    """It is closed, at once or when its time is over."""
+    with Server(f"sqlite:///{tmp_path}/bestarm.db", BESTARM_DRAIN_SECONDS=seconds) as server:
+        (idle,) = _idle_connections(server, 1)
+        assert server.stop() == 0
+        assert idle.sock is not None
+        assert idle.sock.recv(1) == b""
+        idle.close()

@@ -5,17 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from service.application.live.known_callers import KnownCallers
 from service.application.live.lanes import Lanes
+from service.application.live.open_streams import OpenStreams
 from service.application.live.reader import WritingReader
 from service.application.live.shown_findings import ShownFindings
 from service.application.live.turns import Turns
 from service.application.live.version_cache import VersionCache
 from service.application.live.versions import Versions
 from service.application.live.watcher import Watcher
+from service.application.webhooks.known_webhooks import KnownWebhooks
+from service.application.webhooks.sender import Sender
+from service.domain.limits import MOST_OBSERVATION_STREAMS, MOST_OBSERVATION_STREAMS_OF_KEY, MOST_WAITING_TESTS
 
 if TYPE_CHECKING:
     from service.engine.writer import Writer
     from service.storage.database import Database
+
+
+def _observation_streams() -> OpenStreams:
+    return OpenStreams(MOST_OBSERVATION_STREAMS, MOST_OBSERVATION_STREAMS_OF_KEY, "streams of observations")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +34,37 @@ class Context(WritingReader):
     versions: Versions
     watcher: Watcher
     lanes: Lanes
+    callers: KnownCallers
+    webhooks: KnownWebhooks
+    sender: Sender
+    """Sends messages to webhooks."""
     forecasting: Turns = field(default_factory=Turns)
     """Held while a forecast is computed: callers choose how many, a core is all they get, and few wait for it."""
+    streams: OpenStreams = field(default_factory=OpenStreams)
+    observation_streams: OpenStreams = field(default_factory=_observation_streams)
     shown: ShownFindings = field(default_factory=ShownFindings)
+    webhook_tests: Turns = field(default_factory=lambda: Turns(MOST_WAITING_TESTS))
+    """Held while a test of a webhook is on its way: how long that takes is the endpoint's choice."""
 
     @classmethod
-    def over(cls, database: Database, writer: Writer) -> Context:
+    def over(
+        cls,
+        database: Database,
+        writer: Writer,
+        admin_key: str | None = None,
+        provider: bytes | None = None,
+        sender: Sender | None = None,
+    ) -> Context:
         """A context with a memory of its own."""
         versions = Versions(database)
-        return cls(database, VersionCache(), writer, versions, Watcher(versions), Lanes.over(database))
+        return cls(
+            database,
+            VersionCache(),
+            writer,
+            versions,
+            Watcher(versions),
+            Lanes.over(database),
+            KnownCallers(database, admin_key, provider),
+            KnownWebhooks(database),
+            sender or Sender(),
+        )

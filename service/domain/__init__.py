@@ -23,7 +23,7 @@ from service.domain.experiment import (
     Ties,
 )
 from service.domain.instance_events import LogEntry, LogKind
-from service.domain.statistics import ArmRecord, ArmStatistics, Progress
+from service.domain.statistics import ArmRecord, ArmStatistics, Progress, fingerprint_of
 from service.domain.transitions import (
     PENDING,
     STEPS,
@@ -81,6 +81,7 @@ __all__ = [
     "after_step",
     "draw_behind",
     "event_of_draw",
+    "fingerprint_of",
     "parse_assignment_id",
     "state_when_drawn",
     "step_of_tell",

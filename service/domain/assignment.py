@@ -12,10 +12,10 @@ from service.domain.limits import ASSIGNMENT_ID_PATTERN
 AssignmentStatus: TypeAlias = Literal["pending", "rewarded", "expired", "voided"]
 
 _DRAW_DIGITS = 11
-_TOKEN_DIGITS = 16
+_TOKEN_BITS = 64
+_BYTES = 14  # of all digits, and of one that is left out
 _PREFIX = len("asg_")
 _TOKEN_AT = _PREFIX + _DRAW_DIGITS
-_ID_TEXT = f"asg_%0{_DRAW_DIGITS}x%0{_TOKEN_DIGITS}x"
 _ID = re.compile(ASSIGNMENT_ID_PATTERN)
 
 
@@ -50,13 +50,18 @@ class Assignment(msgspec.Struct, frozen=True, gc=False):
     @property
     def id(self) -> str:
         """What callers know the assignment by."""
-        return _ID_TEXT % (self.draw, self.token)
+        return assignment_id(self.draw, self.token)
 
     @property
     def due_at(self) -> int | None:
         """When the sweep has to look at it: silent ones expire, rewarded ones with a numeric window mature."""
         waits = self.state.status == "pending" or (self.state.status == "rewarded" and not self.state.closed)
         return self.expires_at if waits else None
+
+
+def assignment_id(draw: int, token: int) -> str:
+    """What callers know an assignment by. Bytes become hexadecimal digits in half the time that formats take."""
+    return "asg_" + (draw << _TOKEN_BITS | token).to_bytes(_BYTES, "big").hex()[1:]
 
 
 def draw_behind(text: str) -> int | None:

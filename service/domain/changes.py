@@ -8,7 +8,8 @@ from typing import Literal
 import msgspec
 
 from service.domain.assignment import Assignment, AssignmentState
-from service.domain.events import Event
+from service.domain.events import Event, EventKind
+from service.domain.experiment import Json
 from service.domain.findings import Disturbance, Finding
 from service.domain.statistics import ArmRecord, Progress
 
@@ -81,10 +82,23 @@ class StoredReply:
 
 
 class TakenStep(msgspec.Struct, frozen=True, gc=False):
-    """A step of an assignment: its event, and the assignment as the step left it."""
+    """A step of an assignment: where it led from, and the assignment as it left it. Its event is made when it is needed."""
 
-    event: Event
+    sequence: int
+    kind: EventKind
+    at: int
+    before: AssignmentState
     assignment: Assignment
+    details: dict[str, Json] | None = None
+
+    @property
+    def event(self) -> Event:
+        """How the history tells it."""
+        moved = self.assignment
+        return Event(
+            self.sequence, self.kind, self.at, moved.arm, moved.draw, moved.epoch, None, None, moved.expiry_reward,
+            self.before, moved.state, self.details,
+        )  # fmt: skip
 
 
 class Changes(msgspec.Struct):
@@ -124,7 +138,7 @@ class Changes(msgspec.Struct):
 
     def all_events(self) -> list[Event]:
         """Every event but the draws'."""
-        return [*self.events, *(step.event for step in self.steps)]
+        return self.events + [step.event for step in self.steps]
 
     def is_draws(self) -> bool:
         """Nothing but draws. The row of a lone one's arm may not count it yet."""

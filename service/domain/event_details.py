@@ -25,7 +25,7 @@ _PARTS: dict[str, Any] = {
 def created_details(experiment: Experiment, arms: Sequence[Arm]) -> dict[str, Json]:
     """All that an experiment begins with."""
     settings = _as_json(experiment)
-    del settings["id"]
+    del settings["id"], settings["pruned_at"]
     return {"experiment": settings, "arms": [asdict(arm) for arm in arms]}
 
 

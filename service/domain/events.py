@@ -29,6 +29,11 @@ EventKind: TypeAlias = Literal[
     "harmful",
     "beats_control",
     "decided",
+    "pruned",
+    "forgotten",
+    "renamed",
+    "leader_changed",
+    "drift_noticed",
 ]
 EventFamily: TypeAlias = Literal[
     "creation", "settings", "new arm", "arm", "draw", "observation", "step", "observation step", "note"
@@ -65,6 +70,11 @@ TRAITS: dict[EventKind, EventTraits] = {
     "harmful": EventTraits("note", audited=True),
     "beats_control": EventTraits("note", audited=True),
     "decided": EventTraits("note", audited=True),
+    "pruned": EventTraits("settings", audited=True),
+    "forgotten": EventTraits("note", audited=True),
+    "renamed": EventTraits("settings", audited=True),
+    "leader_changed": EventTraits("note", audited=True),
+    "drift_noticed": EventTraits("note", audited=True),
 }
 AUDITED: tuple[EventKind, ...] = tuple(kind for kind, traits in TRAITS.items() if traits.audited)
 UNAUDITED: tuple[EventKind, ...] = tuple(kind for kind, traits in TRAITS.items() if not traits.audited)

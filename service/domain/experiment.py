@@ -88,6 +88,10 @@ class Expiry:
     after_seconds: float
     reward: float | None
 
+    def window_end(self, drawn_at: int) -> int:
+        """When the window of a draw closes; times are microseconds."""
+        return drawn_at + round(self.after_seconds * 1_000_000)
+
 
 @dataclass(frozen=True, slots=True)
 class ConcludeWhen:
@@ -145,3 +149,7 @@ class Experiment:
     """The smallest difference of means that matters."""
     control: int | None = None
     """Position of the arm that is live today."""
+    ofrep_bulk: bool = False
+    """Does a page that evaluates all its flags at once draw here, too?"""
+    pruned_at: int | None = None
+    """When its single draws, rewards and observations were given up. What was counted of them stays, and can change no more."""

@@ -8,12 +8,13 @@ judged by does. The findings that hold are a projection of the history, the tabl
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from service.domain.events import TRAITS, Event, EventKind
-from service.domain.experiment import Json
+from service.domain.experiment import Arm, Json
 
 FindingKind: TypeAlias = Literal["separated", "harmful", "beats_control", "nothing_worthwhile"]
 
@@ -101,6 +102,13 @@ def finding_of(event: Event) -> Finding | None:
     if event.kind not in EVENT_KINDS.values():
         return None
     return msgspec.convert(told | {"kind": told["finding"], "sequence": event.sequence, "at": event.at}, Finding)
+
+
+def best_of(arms: Sequence[Arm], held: Iterable[Finding]) -> int | None:
+    """The one active arm that no other is shown to be better than, if all others are out: it is separated."""
+    active = {arm.position for arm in arms if arm.active}
+    left = active - {one.arm for one in held if one.kind == "separated" and one.better in active}
+    return next(iter(left)) if len(active) > 1 == len(left) else None
 
 
 class Findings:

@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 if TYPE_CHECKING:
     from service.domain.experiment import Json
 
-LogKind: TypeAlias = Literal["experiment_deleted"]
+LogKind: TypeAlias = Literal[
+    "experiment_deleted",
+    "experiment_loaded",
+    "experiment_pruned",
+    "key_created",
+    "key_revoked",
+    "key_rotated",
+    "webhook_created",
+    "webhook_changed",
+    "webhook_rotated",
+    "webhook_disabled",
+    "webhook_deleted",
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ the new one, so corrections, voids, expiries and late rewards need no cases of t
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -121,6 +122,22 @@ class ArmRecord(msgspec.Struct, frozen=True, gc=False):
     statistics: ArmStatistics
 
 
+def fingerprint_of(records: Iterable[ArmRecord]) -> str:
+    """The SHA-256 of what was counted of each arm's data, without what a new epoch sets anew. An arm without data is as none."""
+    digest = hashlib.sha256()
+    for record in records:
+        counted = record.statistics
+        if counted.draws or counted.expired:
+            data = (counted.pending, counted.expired, counted.observed, counted.imputed, counted.matured, counted.earlier)
+            digest.update(msgspec.json.encode((record.arm.position, [str(part) for part in _flat(data)])))
+    return digest.hexdigest()
+
+
+def _flat(parts: Iterable[int | Moments]) -> Iterable[object]:
+    for part in parts:
+        yield from (part.count, part.total, part.squares) if isinstance(part, Moments) else (part,)
+
+
 class Progress(msgspec.Struct, frozen=True, gc=False):
     """An experiment with its counters, as stored."""
 
@@ -144,6 +161,8 @@ class Progress(msgspec.Struct, frozen=True, gc=False):
     snapshot_stride: int = 16
     uncounted: tuple[int, ...] = ()
     """The arms of the last draws, as far as their own rows do not count them yet (docs/decisions/0007)."""
+    imported: int = 0
+    """The observations that count: rewards that came without an ask and were not voided."""
 
     def counted(self, stored: Iterable[ArmRecord]) -> list[ArmRecord]:
         """Arms as they are, from their rows."""

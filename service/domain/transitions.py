@@ -51,6 +51,9 @@ STEPS: dict[StepKind, StepRule] = {
 }
 
 
+_FIRST_REWARD_FROM = STEPS["reward"].allowed_from
+
+
 class IllegalStep(Exception):  # noqa: N818 - the caller knows the state: reaching this is a defect, or a forged history
     """A step that cannot lead on from where the assignment is, or that cannot leave the reward it is said to leave."""
 
@@ -90,7 +93,7 @@ def after_observation_step(known: ObservationRecord, reward: float | None, seque
 
 def step_of_tell(status: AssignmentStatus) -> StepKind:
     """How a reward that a caller tells counts: what was there before makes it a correction."""
-    return "reward" if status in STEPS["reward"].allowed_from else "correction"
+    return "reward" if status in _FIRST_REWARD_FROM else "correction"
 
 
 def step_when_due(state: AssignmentState, expiry_reward: float | None) -> tuple[StepKind, float | None]:

@@ -74,6 +74,12 @@ class Allocator:
             choice, self.plan = self.policy.choose(self.evidence(), self.targets, self.plan)
         return self.active[choice.index], choice
 
+    def choose_ahead(self, count: int) -> list[Choice] | None:
+        """So many choices at once, if a run makes them, with places in `active`; none of the draws may count as a reward."""
+        if self._run is None:
+            self._run = self.policy.run(self.evidence(), self.targets)
+        return None if self._run is None or self.plan is not None else self._run.several(count)
+
     def drawn(self, position: int) -> None:
         """The arm that was chosen has one more draw, and no mean moved: a run knows that already."""
         self._stale.add(position)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from service.domain import Assignment, Batch, Changes, Event, ObservationRecord, StoredReply, TakenStep
+from msgspec import structs
+
+from service.domain import TRAITS, Assignment, Batch, Changes, Event, ObservationRecord, StoredReply, TakenStep
+from service.domain.callers import SERVICE, Caller
 from service.domain.findings import Disturbance, Findings, disturbances_of
 from service.engine import snapshots
 
@@ -19,6 +22,8 @@ class ChangeLog:
     """Filled by the ledger, emptied by `take`. It decides nothing."""
 
     def __init__(self) -> None:
+        self.caller: Caller = SERVICE
+        """Whose request is being decided: the audit log names them."""
         self.last_disturbed = 0
         """The sequence number of the last event here that ended findings, taken or not."""
         self.clear()
@@ -28,8 +33,7 @@ class ChangeLog:
         self._clear_draws()
         self.steps: list[TakenStep] = []
         self.events: list[Event] = []
-        self.last_event: Event | None = None
-        """Of the steps and the other events; a draw's is made of its assignment."""
+        self._last: Event | TakenStep | None = None
         self.touched: set[int] = set()
         """Arms of which more changed than what a draw changes."""
         self.redefined: set[int] = set()
@@ -52,20 +56,35 @@ class ChangeLog:
 
     def record(self, event: Event) -> None:
         """An event that is neither a draw nor a step."""
+        event = self._signed(event)
         self.events.append(event)
-        self.last_event = event
+        self._last = event
         self._follow_findings(event)
 
     def record_step(self, step: TakenStep, stored_version: int) -> None:
         """A step. One row cannot be written twice by one statement, so a second write of an assignment is noted as such."""
-        draw = step.assignment.draw
-        if draw in self._moved or step.assignment.sequence > stored_version:
+        assignment, moved = step.assignment, self._moved
+        draw = assignment.draw
+        if draw in moved or assignment.sequence > stored_version:
             self._restated.add(draw)
-        self._moved.add(draw)
+        moved.add(draw)
+        if step.kind != "reward":
+            if self.caller.id is not None and TRAITS[step.kind].audited:
+                step = structs.replace(step, details={"actor": self.caller.actor})
+            self._follow_findings(step.event)
         self.steps.append(step)
-        self.last_event = event = step.event
-        if event.kind != "reward":
-            self._follow_findings(event)
+        self._last = step
+
+    def _signed(self, event: Event) -> Event:
+        """With who did it, where that is a matter of the audit log."""
+        if self.caller.id is None or not TRAITS[event.kind].audited:
+            return event
+        return structs.replace(event, details={**(event.details or {}), "actor": self.caller.actor})
+
+    @property
+    def last_event(self) -> Event | None:
+        """Of the steps and the other events; a draw's is made of its assignment."""
+        return self._last.event if isinstance(self._last, TakenStep) else self._last
 
     def _follow_findings(self, event: Event) -> None:
         """What was found in this transaction goes again if this event ends it; of what is stored, it is noted."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter as Tally
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -61,12 +62,12 @@ def take_kept() -> list[DoneGroup]:
 
 def group_done(requests: int, seconds: float, changed: Iterable[Changes]) -> None:
     """A group is durable."""
-    kinds: dict[str, int] = {}
+    kinds: Tally[str] = Tally()
     for changes in changed:
         if changes.drawn:
-            kinds["draw"] = kinds.get("draw", 0) + len(changes.drawn)
-        for event in changes.all_events():
-            kinds[event.kind] = kinds.get(event.kind, 0) + 1
+            kinds["draw"] += len(changes.drawn)
+        kinds.update([step.kind for step in changes.steps])
+        kinds.update([event.kind for event in changes.events])
     if _kept is None:
         count_group((requests, seconds, kinds))
     else:

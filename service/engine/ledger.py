@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from service.policy.base import Floats
     from service.policy.memory import TargetMemory
 
-_MICROSECONDS = 1_000_000
-
 
 class Ledger:
     """The state of one experiment. Reading it is free; whatever changes it takes the next sequence number."""
@@ -91,7 +89,7 @@ class Ledger:
         self.version = self.stored_version = progress.version
         self.as_of, self.draws, self.epoch = progress.as_of, progress.draws, progress.epoch
         self._batch, self._plan_cursor, self._plan_averaged = progress.batch, progress.plan_cursor, progress.plan_averaged
-        self._may_expire, self._observed = progress.may_expire, progress.observed
+        self.may_expire, self._observed, self._imported = progress.may_expire, progress.observed, progress.imported
         self.snapshot_at, self.snapshot_stride = progress.snapshot_at, progress.snapshot_stride
         self.next_snapshot = next_version(self.snapshot_at, self.snapshot_stride, len(self.arms))
         self.uncounted = progress.uncounted
@@ -123,7 +121,8 @@ class Ledger:
         """The settings and counters as they are now."""
         return Progress(
             self.experiment, self.version, self.as_of, self.draws, self.epoch, self._batch, self._plan_cursor,
-            self._plan_averaged, self._may_expire, self._observed, self.snapshot_at, self.snapshot_stride, self.uncounted,
+            self._plan_averaged, self.may_expire, self._observed, self.snapshot_at, self.snapshot_stride, self.uncounted,
+            self._imported,
         )  # fmt: skip
 
     @property
@@ -177,8 +176,8 @@ class Ledger:
         expires_at = expiry_reward = None
         expiry = self.experiment.expiry
         if expiry is not None:
-            self._may_expire = True
-            expires_at = at + round(expiry.after_seconds * _MICROSECONDS)
+            self.may_expire = True
+            expires_at = expiry.window_end(at)
             expiry_reward = expiry.reward
         if allocator.plan is not None:
             self._follow_plan(position, sequence)
@@ -205,21 +204,21 @@ class Ledger:
 
     def step(self, assignment: Assignment, kind: StepKind, reward: float | None, now: int) -> Assignment:
         """Lead an assignment on: reward, expiry, maturity, correction or void."""
-        arm, draw, before = assignment.arm, assignment.draw, assignment.state
+        arm, draw, before, expiry_reward = assignment.arm, assignment.draw, assignment.state, assignment.expiry_reward
         at = max(self.as_of, now)
         moved = after_step(assignment, kind, reward, at)
         self.as_of = at
         self.version = sequence = self.version + 1
-        event = Event(sequence, kind, at, arm, draw, assignment.epoch, None, None, assignment.expiry_reward, before, moved.state)
-        self.log.record_step(TakenStep(event, moved), self.stored_version)
-        if kind == "reward" and reward is not None and before == PENDING and assignment.expiry_reward is None:
-            if arm not in self._rewards_to_add:
-                self._rewards_to_add[arm] = []
+        self.log.record_step(TakenStep(sequence, kind, at, before, moved), self.stored_version)
+        if kind == "reward" and reward is not None and expiry_reward is None and (before is PENDING or before == PENDING):
+            waiting = self._rewards_to_add.get(arm)
+            if waiting is None:
+                waiting = self._rewards_to_add[arm] = []
                 self._touch(arm)
-            self._rewards_to_add[arm].append(reward)
+            waiting.append(reward)
         else:
             self.statistics[arm] = self.statistics[arm].with_step(
-                before, moved.state, assignment.expiry_reward, in_epoch=assignment.epoch == self.epoch
+                before, moved.state, expiry_reward, in_epoch=assignment.epoch == self.epoch
             )
             self._touch(arm)
         self.seen.assignments[draw] = moved
@@ -233,7 +232,7 @@ class Ledger:
         event = self._record("observation", now, arm=position, epoch=self.epoch, after=state)
         self.statistics[position] = self.statistics[position].with_state(state, None, in_epoch=True)
         self._touch(position)
-        self._observed = True
+        self._observed, self._imported = True, self._imported + 1
         if name is not None:
             record = ObservationRecord(name, position, reward, event.sequence, self.epoch, "rewarded", event.sequence)
             self.seen.observations[name] = record
@@ -246,6 +245,7 @@ class Ledger:
         self._record(kind, now, arm, None, known.epoch, None, None, None, *states, about)
         self.statistics[arm] = self.statistics[arm].with_step(*states, None, in_epoch=known.epoch == self.epoch)
         self._touch(arm)
+        self._imported += (changed.status == "rewarded") - (known.status == "rewarded")
         self.seen.observations[known.id] = self.log.changed_observations[known.id] = changed
         return changed
 

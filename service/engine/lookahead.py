@@ -122,6 +122,7 @@ class Lookahead:
             if not request.looked_up and self._probe.needs_lookup(command, ledger):
                 self._start_lookup()
                 return False
+            ledger.log.caller = request.caller
             request.result = command.apply(ledger, now)
         except BestArmError as refused:
             request.result = refused

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeAlias, Type
 
 import msgspec
 
+from service.domain.callers import Caller, Guarded
 from service.domain.lookups import LookupRequest, NotLookedUp
 from service.errors import BestArmError, ExperimentNotFound
 from service.storage.groups import lookup_queries
@@ -28,13 +29,8 @@ LARGEST_WEIGHT = 10_000
 UNDECIDED: Final = object()
 
 
-class Command(Protocol[Result]):
+class Command(Guarded, Protocol[Result]):
     """One request that may change one experiment."""
-
-    @property
-    def weight(self) -> int:
-        """How many single requests it stands for."""
-        ...
 
     def request_lookups(self, lookups: LookupRequest, ledger: Ledger) -> None:
         """Add what must be looked up before it can be decided."""
@@ -79,8 +75,9 @@ class FutureRecipient(asyncio.Future[Awaited]):
 
 
 class QueuedRequest(msgspec.Struct, Generic[Result]):
-    """A request for the experiment with this key, from its arrival until its recipient has the outcome."""
+    """A caller's request for the experiment with this key, from its arrival until its recipient has the outcome."""
 
+    caller: Caller
     key: str
     command: Command[Result]
     recipient: Recipient[Result]
@@ -176,7 +173,11 @@ def decide(undecided: Sequence[QueuedRequest[Any]], ledgers: Mapping[str, Ledger
     for request in undecided:
         ledger = ledgers.get(request.key)
         try:
-            request.result = ExperimentNotFound(request.key) if ledger is None else request.command.apply(ledger, now)
+            if ledger is None:
+                request.result = ExperimentNotFound(request.key)
+            else:
+                ledger.log.caller = request.caller
+                request.result = request.command.apply(ledger, now)
         except BestArmError as refused:
             request.result = refused
         except NotLookedUp:

@@ -29,6 +29,7 @@ from service.engine.clock import now_microseconds
 from service.engine.contention import Contention
 from service.engine.ledger_cache import LedgerCache
 from service.engine.lookahead import Lookahead, undecide
+from service.engine.lost_attempts import LostAttempts
 from service.engine.queue import (
     UNDECIDED,
     Command,
@@ -44,13 +45,14 @@ from service.engine.queue import (
     look_up,
     prepare_answers,
 )
-from service.errors import DatabaseUnavailable, Overloaded, WriteRefused
+from service.errors import DatabaseUnavailable, ExperimentLocked, Overloaded, WriteRefused
 from service.storage.groups import writes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from service.domain import Changes
+    from service.domain.callers import Access, Caller
     from service.engine.ledger import Ledger
     from service.storage.database import Database
     from service.storage.groups.statements import Guard
@@ -98,18 +100,19 @@ class Writer:
         with suppress(asyncio.CancelledError):
             await task
 
-    async def submit(self, key: str, command: Command[Result]) -> Result:
-        """Queue a command for the experiment with this key; returns when its effect is durable."""
+    async def submit(self, access: Access, command: Command[Result]) -> Result:
+        """Queue a caller's command for an experiment; returns when its effect is durable."""
         answer: FutureRecipient[Result] = FutureRecipient(loop=self._loop)
-        self.enqueue(key, command, answer)
+        self.enqueue(access.caller, access.key, command, answer)
         return await answer
 
-    def enqueue(self, key: str, command: Command[Result], recipient: Recipient[Result]) -> None:
-        """Queue a command whose outcome goes to this recipient."""
+    def enqueue(self, caller: Caller, key: str, command: Command[Result], recipient: Recipient[Result]) -> None:
+        """Queue a command whose outcome goes to this recipient; what its caller may not do is refused here, whatever the way."""
+        caller.admit(key, command)
         queue, arrival = self._queue, self._arrival
         if len(queue) + len(self._lookahead.decided) >= self._queue_limit:
             raise Overloaded("Too many requests are waiting; try again in a moment.")
-        queue.append(QueuedRequest(key, command, recipient))
+        queue.append(QueuedRequest(caller, key, command, recipient))
         if arrival is not None:
             self._arrival = None
             arrival.set_result(None)
@@ -129,13 +132,40 @@ class Writer:
                 await self._lookahead.finish_lookup()
             group, weight = self._lookahead.take_decided()
             fill(group, self._queue, weight)
+            if self._contention.locked:
+                await self._refuse_locked(group)
             if len(self._queue) != self._shown_depth:
                 self._shown_depth = len(self._queue)
                 self._loop.call_soon(engine_metrics.group_taken, self._shown_depth)  # once the group is on its way
             if not await self._is_served(group):
-                for request in group:  # so that one request that cannot be written harms no other
-                    await self._is_served([request], others_may_join=False)
-                    self._lookahead.discard()  # the next of them knows nothing of what was decided meanwhile
+                await self._serve_in_parts(group)
+
+    async def _serve_in_parts(self, group: list[QueuedRequest[Any]]) -> None:
+        """So that what cannot be written harms no other: one experiment after the other, then one request."""
+        parts = {key: [request for request in group if request.key == key] for key in sorted({one.key for one in group})}
+        for part in parts.values():
+            if len(parts) > 1 and await self._is_served(part, others_may_join=False):
+                self._lookahead.discard()  # the next part knows nothing of what was decided meanwhile
+                continue
+            for request in part:
+                await self._is_served([request], others_may_join=False)
+                self._lookahead.discard()
+
+    async def _refuse_locked(self, group: list[QueuedRequest[Any]]) -> None:
+        """Take out of the group what somebody else still holds: it is asked for without waiting, so that nobody waits for it."""
+        lately = self._contention.locked_among(request.key for request in group)
+        if not lately:
+            return
+        self._start_over(group)
+        try:
+            locked = await writes.locked_elsewhere(self._database.groups, sorted(lately))
+        except DatabaseUnavailable:
+            return  # which the group is about to find out
+        self._contention.note_unlocked(lately - locked)
+        for request in group:
+            if request.key in locked:
+                request.fail(ExperimentLocked())
+        group[:] = [request for request in group if request.key not in locked]
 
     async def _next_arrival(self) -> None:
         """Sleep until something is queued; whoever closes the writer learns that it sleeps."""
@@ -152,33 +182,45 @@ class Writer:
             self._start_over(group)
             if isinstance(unexpected, WriteRefused) and len(group) > 1:
                 return False
-            log.exception("a group failed", requests=len(group))
+            if isinstance(unexpected, ExperimentLocked):
+                keys = {request.key for request in group}
+                if len(keys) > 1:
+                    return False
+                self._contention.note_locked(keys)
+            if isinstance(unexpected, DatabaseUnavailable):  # no defect of ours, and its callers are told
+                log.warning("a group failed", requests=len(group), reason=str(unexpected))
+            else:
+                log.exception("a group failed", requests=len(group))
             for request in group:
                 request.fail(unexpected)
         return True
 
     async def _serve_group(self, requests: list[QueuedRequest[Any]], *, others_may_join: bool) -> None:
         """Serve the group in one transaction; after a lost connection find out whether it took effect, else try again."""
-        attempt = 1
+        attempt, lost = 1, None
         while True:
             # Nobody waits for these any more, and nothing was decided for them yet.
             requests[:] = [request for request in requests if request.result is not UNDECIDED or not request.is_settled()]
             changed: list[Changes] = []
             began = time.perf_counter()
             try:
-                await self._commit(requests, changed, others_may_join=others_may_join)
+                await self._commit(requests, changed, lost, others_may_join=others_may_join)
             except DefectiveRequest as defective:  # it fails alone, the others are served anew
                 self._start_over(requests)
                 defective.request.fail(defective.defect)
                 continue
-            except DatabaseUnavailable as lost:
+            except ExperimentLocked:
+                raise  # nothing was written, and another attempt would wait as long
+            except DatabaseUnavailable as away:
                 engine_metrics.group_lost()
+                lost = lost or LostAttempts()
+                lost.add(changed, requests)
                 # If that cannot be told, the group fails: a retry of the caller's will tell.
-                if not await self._took_effect(changed):
+                if not await self._took_effect(changed, {request.key for request in requests}):
                     self._start_over(requests)
                     if attempt == _ATTEMPTS:
                         for request in requests:
-                            request.fail(lost)
+                            request.fail(away)
                         return
                     await asyncio.sleep(_RETRY_SECONDS * attempt)
                     attempt += 1
@@ -190,20 +232,33 @@ class Writer:
             self._loop.call_soon(engine_metrics.group_done, len(requests), time.perf_counter() - began, changed)
             return
 
-    async def _took_effect(self, changed: list[Changes]) -> bool:
-        """Look for the group's own rows on a new connection."""
-        return bool(changed) and await writes.is_written(self._database.groups, changed)
+    async def _took_effect(self, changed: list[Changes], keys: set[str]) -> bool:
+        """Look for the group's own rows on a new connection.
+
+        Under the locks, whose commit is as durable as the group's must be: it waits for a standby that the group's may have
+        missed.
+        """
+        if not changed:
+            return False
+        async with self._database.groups.group() as group:
+            await writes.lock(group, list(keys))
+            return await writes.is_written(group, changed)
 
     def _start_over(self, requests: list[QueuedRequest[Any]]) -> None:
         """Something went wrong: what is stored is all that counts."""
         undecide(requests, self._ledgers)
         self._ledgers.forget_all()
 
-    async def _commit(self, requests: list[QueuedRequest[Any]], changed: list[Changes], *, others_may_join: bool) -> None:
-        """Decide from memory and write if nobody was faster; where somebody was, or lately has been, take the lock first."""
+    async def _commit(
+        self, requests: list[QueuedRequest[Any]], changed: list[Changes], lost: LostAttempts | None, *, others_may_join: bool
+    ) -> None:
+        """Decide from memory and write if nobody was faster.
+
+        Where somebody was, or lately has been, and where an attempt was lost, the lock comes first.
+        """
         keys = {request.key for request in requests}
         expected: Guard = []
-        if not self._contention.until or not self._contention.includes(*keys):
+        if lost is None and (not self._contention.until or not self._contention.includes(*keys)):
             known = self._ledgers.known(keys)
             if len(known) < len(keys):
                 known |= await self._ledgers.read(self._database.groups, keys.difference(known))
@@ -213,7 +268,7 @@ class Writer:
             self._ledgers.forget(keys)  # what was decided in memory never happened
             changed.clear()
         undecide(requests, self._ledgers)
-        await self._commit_under_lock(requests, keys, expected, changed, others_may_join=others_may_join)
+        await self._commit_under_lock(requests, expected, changed, lost, others_may_join=others_may_join)
 
     async def _is_committed_unlocked(
         self, requests: list[QueuedRequest[Any]], ledgers: dict[str, Ledger], expected: Guard, changed: list[Changes]
@@ -239,22 +294,26 @@ class Writer:
     async def _commit_under_lock(
         self,
         requests: list[QueuedRequest[Any]],
-        keys: set[str],
         expected: Guard,
         changed: list[Changes],
+        lost: LostAttempts | None,
         *,
         others_may_join: bool,
     ) -> None:
         """Lock the experiments, bring their ledgers up to what is stored, decide and write."""
+        keys = {request.key for request in requests}
         async with self._database.groups.group() as group:
             locked = await writes.lock(group, list(keys))
             self._contention.note_versions(locked, dict(expected))
             current = await self._ledgers.refreshed(group, locked)
+            if lost is not None:
+                await lost.restore(group)
             if others_may_join:
                 # Whoever came for the same experiments while we waited for the lock is served with us: turns are dear.
                 fill(requests, self._queue, sum(request.command.weight for request in requests), keys)
-            await look_up(group, requests, current, under_lock=True)
-            decide(requests, current, self._clock(), under_lock=True)
+            undecided = [request for request in requests if request.result is UNDECIDED]
+            await look_up(group, undecided, current, under_lock=True)
+            decide(undecided, current, self._clock(), under_lock=True)
             self._take_changes(current, changed)
             if changed:
                 await group.write(writes.stages_of(changed))

@@ -25,7 +25,7 @@ confidence sequences for bounded random processes via universal gambling strateg
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -42,7 +42,7 @@ WEIGHTS: Floats = 2.0 ** (-np.abs(_OCTAVES - _CENTRE) / 4.0)
 WEIGHTS /= WEIGHTS.sum()
 _LOG_WEIGHTS, _LOG_TOTALS = np.log(WEIGHTS), np.log1p(ODDS)
 _WINDOW = 5
-_TINY, _LITTLE = 1e-300, 1e-30
+_TINY, _LITTLE, _ALMOST = 1e-300, 1e-30, 1.0 - 1e-9
 # Log wealth beyond this says no more; cut there, sums of wealth stay finite.
 _ENOUGH = 700.0
 # Few enough for the processor's cache.
@@ -69,20 +69,46 @@ def mirrored(samples: Samples) -> Samples:
     return Samples(samples.counts, 1.0 - samples.means, samples.squares)
 
 
-def worst_coin(samples: Samples) -> tuple[Floats, Floats]:
-    """Of the coin with the same three sums: how many rewards are not zero, and what these are."""
+class Coin(NamedTuple):
+    """Of each arm, the rewards with the same three sums that earn least: zeros and one other value."""
+
+    counts: Floats
+    heads: Floats
+    """How many are not zero."""
+    size: Floats
+    """What these are."""
+
+    def pick(self, index: Any) -> Coin:  # noqa: ANN401 - whatever numpy takes as an index
+        """The coins of a selection of the arms."""
+        return Coin(self.counts[index], self.heads[index], self.size[index])
+
+
+def worst_coin(samples: Samples) -> Coin:
+    """The coin with the same three sums."""
     counts, means, squares = samples
     sums = counts * means
     size = np.minimum((squares + sums * means) / np.maximum(sums, _TINY), 1.0)
-    return np.minimum(sums / np.maximum(size, _TINY), counts), size
+    return Coin(counts, np.minimum(sums / np.maximum(size, _TINY), counts), size)
 
 
-def log_bet_wealth(samples: Samples, bets: Floats, candidates: Floats) -> Floats:
+def log_bet_wealth(coin: Coin, bets: Floats, candidates: Floats) -> Floats:
     """Log W_d(m) of each bet d (first axis): convex in m, and falling."""
-    heads, size = worst_coin(samples)
     log_wealth: Floats = np.log1p(bets * candidates)
-    log_wealth *= -samples.counts
-    log_wealth += heads * np.log1p(bets * size)
+    log_wealth *= -coin.counts
+    log_wealth += coin.heads * np.log1p(bets * coin.size)
+    return log_wealth
+
+
+def log_slope_wealth(coin: Coin, slopes: Floats, candidates: Floats) -> Floats:
+    """Log W by the slope k = d/(1 + d m) of a bet, whose factor is 1 + k (X - m): concave in k, and concave in m.
+
+    The slope of a bet is below 1/m; where it is not, this is minus infinity.
+    """
+    lost = slopes * candidates
+    log_wealth: Floats = np.log1p(-np.minimum(lost, _ALMOST))
+    log_wealth *= coin.counts - coin.heads
+    log_wealth += coin.heads * np.log1p(np.maximum(slopes * coin.size - lost, -_ALMOST))
+    log_wealth[lost >= _ALMOST] = -np.inf
     return log_wealth
 
 
@@ -94,16 +120,41 @@ def odds_for(samples: Samples, candidates: Floats) -> Ints:
     return np.clip(nearest - _WINDOW // 2, 0, len(ODDS) - _WINDOW) + np.arange(_WINDOW)[:, None]
 
 
+class Mixture(NamedTuple):
+    """Bets at some odds (the first axis) on some arms, with all that does not depend on the candidate."""
+
+    heads: Floats
+    size: Floats
+    odds: Floats
+    offsets: Floats
+    """Log of their weights and of the wealth that rewards of zero would leave."""
+
+    @staticmethod
+    def of(samples: Samples, places: Ints) -> Mixture:
+        """At the odds of these places."""
+        coin = worst_coin(samples)
+        return Mixture(coin.heads, coin.size, ODDS[places], _LOG_WEIGHTS[places] - coin.counts * _LOG_TOTALS[places])
+
+    def pick(self, rows: Ints) -> Mixture:
+        """Of some of the arms; nothing is copied where all are meant."""
+        if len(rows) == len(self.heads):
+            return self
+        return Mixture(self.heads[rows], self.size[rows], self.odds[:, rows], self.offsets[:, rows])
+
+    def log_wealth(self, candidates: Floats) -> Floats:
+        """Log of the mixture: evidence for means above these."""
+        exponents: Floats = self.odds * (self.size / np.maximum(candidates, _TINY))
+        np.log1p(exponents, out=exponents)
+        exponents *= self.heads
+        exponents += self.offsets
+        np.clip(exponents, -_ENOUGH, _ENOUGH, out=exponents)
+        log_mixture: Floats = np.log(np.exp(exponents, out=exponents).sum(axis=0))
+        return log_mixture
+
+
 def log_wealth(samples: Samples, places: Ints, candidates: Floats) -> Floats:
     """Log of the mixture over the odds at these places (first axis): evidence for a mean above m."""
-    heads, size = worst_coin(samples)
-    exponents: Floats = np.log1p(ODDS[places] * (size / np.maximum(candidates, _TINY)))
-    exponents *= heads
-    exponents -= samples.counts * _LOG_TOTALS[places]
-    exponents += _LOG_WEIGHTS[places]
-    np.clip(exponents, -_ENOUGH, _ENOUGH, out=exponents)
-    log_mixture: Floats = np.log(np.exp(exponents, out=exponents).sum(axis=0))
-    return log_mixture
+    return Mixture.of(samples, places).log_wealth(candidates)
 
 
 def bounds(samples: Samples, levels: Floats) -> tuple[Floats, Floats]:
@@ -122,10 +173,10 @@ def lower_bounds(samples: Samples, goals: Floats) -> Floats:
     """The m below which the log wealth is at least the goal; 0 where there is none."""
     likely = likely_lower_bounds(samples, goals)
     places = odds_for(samples, likely)
+    mixture = Mixture.of(samples, places)
 
     def log_evidence_below(rows: Ints, distances: Floats) -> Floats:
-        chosen = samples.pick(rows)
-        return log_wealth(chosen, places[:, rows], chosen.means - distances)
+        return mixture.pick(rows).log_wealth(samples.means[rows] - distances)
 
     baselines = _LOG_WEIGHTS[places[_WINDOW // 2]]
     below = reach(log_evidence_below, goals, baselines, samples.means - likely, samples.means)

@@ -1,4 +1,4 @@
-"""The least evidence over an interval of means, made certain cell by cell from what falls over it and what rises."""
+"""The least evidence over an interval of means, made certain cell by cell."""
 
 from __future__ import annotations
 
@@ -9,36 +9,35 @@ import numpy as np
 
 from service.inference.samples import Floats, Ints
 
-# Log evidence of the pairs `rows` against several candidate means each (the last axis), perhaps of several bets (the first).
+# Log evidence of the pairs `rows` against several candidate means each (the last axis).
 EvidenceAt: TypeAlias = Callable[[Ints, Floats], Floats]
-# Log evidence of the two arms of the pairs `rows` together, from that of the one and of the other.
-Join: TypeAlias = Callable[[Ints, Floats, Floats], Floats]
+# The same at the edges of cells, and what it is nowhere below within each cell.
+EvidenceOver: TypeAlias = Callable[[Ints, Floats], tuple[Floats, Floats]]
 
 # Each round divides an open cell in six.
 _DIVISION = np.arange(7) / 6.0
 _ROUNDS = 8
 
 
-def least_over_means(
-    falling: EvidenceAt, rising: EvidenceAt, join: Join, *, left: Floats, right: Floats, tried: Floats, goals: Floats
-) -> Floats:
-    """The goal, where the joint evidence attains it at every mean from left to right; else the least seen, below the goal.
+def least_over_means(at: EvidenceAt, over: EvidenceOver, *, left: Floats, right: Floats, tried: Floats, goals: Floats) -> Floats:
+    """The goal, where the evidence attains it at every mean from left to right; else the least seen, below the goal.
 
-    One point below the goal settles "no"; those `tried` first (the last axis, in order) should be near the least. On a cell
-    [s, t] the evidence is at least that of falling(t) with rising(s), which may settle "yes" for the cell; cells that are still
-    open are divided again. "Yes" is certain, "no" may be a close call.
+    One point below the goal settles "no"; those `tried` first (the last axis, in order) should be near the least. Where a bound
+    from below attains it, it settles "yes" for a cell; cells that are still open are divided again. "Yes" is certain, "no" may be
+    a close call.
     """
-    every = np.arange(len(goals))
-    least = join(every, falling(every, tried), rising(every, tried)).min(axis=1)
+    least: Floats = at(np.arange(len(goals)), tried).min(axis=1)
     rows = np.flatnonzero(least >= goals)
+    if len(rows) == 0:
+        return least
     edges = np.column_stack([left, tried, right])[rows]
     for _ in range(_ROUNDS):
         if len(rows) == 0:
             break
-        down, up, goal = falling(rows, edges), rising(rows, edges), goals[rows, None]
-        np.minimum.at(least, rows, join(rows, down, up).min(axis=1))
-        unsettled = (join(rows, down[..., 1:], up[..., :-1]) < goal) & (least[rows, None] >= goal)
-        pair, cell = np.nonzero(unsettled)
+        values, bounds = over(rows, edges)
+        goal = goals[rows, None]
+        np.minimum.at(least, rows, values.min(axis=1))
+        pair, cell = np.nonzero((bounds < goal) & (least[rows, None] >= goal))
         rows, start, end = rows[pair], edges[pair, cell], edges[pair, cell + 1]
         edges = start[:, None] + (end - start)[:, None] * _DIVISION
         edges[:, -1] = end

@@ -33,6 +33,14 @@ def pair_levels(added: Ints, active: Bools, leader: int, alpha: float) -> Floats
     first arms are disabled now and s is the spending sequence.
     """
     first = np.asarray(added) == 0
-    disabled = int(np.count_nonzero(first & ~active))
-    own = float(arm_levels(added, alpha)[leader])
-    return own * spending(added) * np.where(first, spending(np.array(disabled)), 1.0)
+    firsts = int(np.count_nonzero(first))
+    disabled = firsts - int(np.count_nonzero(first & active))
+    own = alpha * _spent(int(added[leader])) / (firsts if first[leader] else 1.0)
+    if firsts == len(first):
+        return np.full(firsts, own * _FIRST * _spent(disabled))
+    return own * spending(added) * np.where(first, _spent(disabled), 1.0)
+
+
+def _spent(order: int) -> float:
+    """One entry of the sequence."""
+    return _LATER / (order * (order + 1.0)) if order else _FIRST

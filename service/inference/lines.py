@@ -58,3 +58,14 @@ def between_tangents(left_value: Floats, left_slope: Floats, right_value: Floats
     way = np.fmin(np.fmax(way, 0.0), width)
     way = np.where(np.isneginf(left_value), 0.0, np.where(np.isneginf(right_value), width, way))
     return np.maximum(left_value + left_slope * way, right_value - right_slope * (width - way))
+
+
+def largest_log_product(high: Floats, low: Floats, growth: Floats, margin: float) -> Floats:
+    """The largest value of n log(1 + g m) + k log(1 + g (1 - d - m)) where m and m + d are both between 0 and 1.
+
+    It is concave in m, and its derivative is zero at m = (n (1 + g (1 - d)) - k) / (g (n + k)).
+    """
+    room = 1.0 - margin
+    at = (high * (1.0 + growth * room) - low) / (growth * (high + low))
+    at = np.minimum(np.maximum(at, max(0.0, -margin)), min(1.0, room))
+    return high * np.log1p(growth * at) + low * np.log1p(growth * (room - at))

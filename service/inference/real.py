@@ -38,26 +38,33 @@ def _log_growth(counts: Floats) -> Floats:
 
 
 def log_evidence(samples: Samples, candidates: Floats) -> Floats:
-    """The values of log T_n(m) at the candidate means; -infinity while the rewards have no spread.
+    """The values of log T_n(m) at the candidate means; -infinity while the rewards have no spread."""
+    gain = log_gain(samples, candidates)
+    gain -= 0.5 * _log_growth(samples.counts)
+    return gain
 
-    With y = n D^2 / Q and s = c^2 / (n + c^2) the ratio in T is (1 + y)/(1 + s y) = 1 + (1 - s) y / (1 + s y): one logarithm.
+
+def log_gain(samples: Samples, candidates: Floats) -> Floats:
+    """What log T_n(m) is above its least, at the samples' own means; -infinity while the rewards have no spread.
+
+    With y = n D^2 / Q the ratio in T is 1 + n y / (n + c^2 (1 + y)): one logarithm.
     """
     counts, means, squares = samples
     spread = squares > 0.0
+    everywhere = spread.all()
     deviation: Floats = np.abs(means - candidates)
-    deviation *= 1.0 / np.sqrt(np.where(spread, squares, 1.0))
+    deviation /= np.sqrt(squares if everywhere else np.where(spread, squares, 1.0))
     np.minimum(deviation, _FARTHEST, out=deviation)
     deviation *= deviation
     deviation *= counts
-    shrinkage = PRIOR_REWARDS / (counts + PRIOR_REWARDS)
-    gain = deviation * shrinkage
-    gain += 1.0
-    np.divide(deviation, gain, out=gain)
-    gain *= 1.0 - shrinkage
-    np.log1p(gain, out=gain)
+    total = deviation + 1.0
+    total *= PRIOR_REWARDS
+    total += counts
+    deviation /= total
+    deviation *= counts
+    gain: Floats = np.log1p(deviation, out=deviation)
     gain *= 0.5 * counts
-    gain -= 0.5 * _log_growth(counts)
-    return gain if spread.all() else np.where(spread, gain, -np.inf)
+    return gain if everywhere else np.where(spread, gain, -np.inf)
 
 
 def least_log_evidence(samples: Samples) -> Floats:

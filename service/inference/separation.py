@@ -55,9 +55,8 @@ def rival_evidence(
     parts = np.full(len(counts), np.nan)
     if leader is None or not active[leader]:
         return parts
-    rivals = active.copy()
-    rivals[leader] = False
-    others = np.flatnonzero(rivals)
+    others = np.flatnonzero(active)
+    others = others[others != leader]
     samples = Samples.of(counts, means, variances)
     theirs, own = samples.pick(others), samples.pick(np.full(len(others), leader))
     levels = pair_levels(added, active, leader, alpha)[others]

@@ -13,7 +13,7 @@ from service.inference.samples import Floats, Ints
 EvidenceAt: TypeAlias = Callable[[Ints, Floats], Floats]
 
 # Relative excess of width accepted over the exact bound, unless another is; always towards the wider interval.
-_SLACK = 1e-6
+_SLACK = 1e-5
 _STEPS = 60
 # Infinite evidence (a candidate that the data rule out) is cut here so that secants stay finite.
 _MORE_THAN_ENOUGH = 1e12
@@ -26,7 +26,7 @@ def reach(
 
     A distance is returned only if the evidence there was seen to be at least the goal, so every point beyond it is rightly
     excluded; otherwise the limit is. It may be too large by twice the tolerance, a part of it. Log evidence grows about with the
-    square of the distance, so secant steps on its square root, kept inside a bracket, need four or five evaluations for nearly
+    square of the distance, so secant steps on its square root, kept inside a bracket, need three or four evaluations for nearly
     all arms; the few others go on alone.
     """
     goal = np.sqrt(goals - baselines) / (1.0 - tolerance)

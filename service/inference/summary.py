@@ -60,6 +60,8 @@ class Facts:
     imputed: int = 0
     """Draws that expired and count as the stated reward."""
     drift: tuple[str, ...] = ()
+    imported: int = 0
+    """Of the observations, those that came without an ask."""
 
     @property
     def subject(self) -> str | None:
@@ -81,6 +83,7 @@ def summary(facts: Facts) -> str:
         _shown_though_concluded(facts),
         _lead(facts),
         _waiting(facts),
+        _imported(facts),
         _floors(facts),
         _disabled(facts),
         *_lost(facts),
@@ -201,6 +204,15 @@ def _waiting(facts: Facts) -> str:
     if facts.reason is None and facts.concluded is None:
         return f"{rewards} still pending may change this"
     return f"{rewards} {'is' if facts.pending == 1 else 'are'} still pending"
+
+
+def _imported(facts: Facts) -> str:
+    """What was not learnt by asking."""
+    if not facts.imported:
+        return ""
+    rewards = f"{_number(facts.observations)} {_plural(facts.observations, 'reward')}"
+    were = "was" if facts.imported == 1 else "were"
+    return f"{_number(facts.imported)} of the {rewards} {were} imported (told without an ask)"
 
 
 def _floors(facts: Facts) -> str:

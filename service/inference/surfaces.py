@@ -2,7 +2,8 @@
 
 `binary_pairs`, `bounded_pairs` and (for real rewards) `pairs` have the formulas. On a line l = offset + slope h a few values
 bound log E from below (`lines`), because there
-- binary and bounded: log E is convex, as log A and log B are;
+- binary and bounded: log E is convex, as log A and log B are (for bounded rewards the bets of one slope have none of its weight
+  here: EQUAL has all of it);
 - real: d^2/dm^2 log T is at most (n^2 / Q) (1 + c^2 / (8 (n + c^2))).
 
 Tilts and bets are chosen once, against a guess of the pair of means at which the goal is attained: any choice is safe, a good one
@@ -107,8 +108,8 @@ class Binary:
         effect = (np.log((wins + 0.5) / (counts - wins + 0.5)) + np.log((1.0 - candidates) / candidates)).sum(axis=0)
         every = np.zeros(self.counts.shape[1])
         every[rows] = effect
-        self.tilts, self.growth, weights = binary_pairs.window(every)
-        self.log_weights = np.log(weights) + _LOG_PARTS
+        self.tilts, self.growth, log_weights = binary_pairs.window(every)
+        self.log_weights = log_weights + _LOG_PARTS
 
     def ends(self, rows: Ints, lines: Lines) -> tuple[Floats, Floats]:  # noqa: ARG002 - real rewards need them
         """All that is possible: with unequal counts, or where all rewards are alike, log E may be least beyond a sample mean."""
@@ -130,6 +131,7 @@ class Bounded:
     def __init__(self, high: Samples, low: Samples, goals: Floats) -> None:
         self.high, self.low = high, low
         self.mirror = bounded.mirrored(low)
+        self.coins = bounded.worst_coin(high), bounded.worst_coin(self.mirror)
         price = goals + _PRICE
         # Rewards that are all alike may still differ by what a single other one would change.
         self.errors = np.sqrt(high.squares + 0.5) / high.counts, np.sqrt(low.squares + 0.5) / low.counts
@@ -156,8 +158,9 @@ class Bounded:
     def least(self, rows: Ints, lines: Lines, points: Floats) -> tuple[Floats, Floats]:
         """By convexity."""
         bets, picked = self.bets[:, rows, None], (rows, None)
-        above = bounded.log_bet_wealth(self.high.pick(picked), bets, points)
-        below = bounded.log_bet_wealth(self.mirror.pick(picked), bets, 1.0 - lines.low(points))
+        high, low = (coin.pick(picked) for coin in self.coins)
+        above = bounded.log_bet_wealth(high, bets, points)
+        below = bounded.log_bet_wealth(low, bets, 1.0 - lines.low(points))
         values = _log_sum(_joined(above, below, self.log_weights[:, :, rows, None]))
         return least_of_convex(points, values), values
 

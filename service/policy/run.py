@@ -59,23 +59,25 @@ class Run:
                 return Choice(owed, "track")
         total = self._total or 1  # before the first draw all counts are 0
         scores = [target - count / total for target, count in zip(self._targets, self._draws, strict=True)]
-        least = max(scores) - SCORE_TIE
-        index = 0
-        while scores[index] < least - _DOUBT:
-            index += 1
-        if scores[index] <= least + _DOUBT:  # at the edge of a tie
-            index = self._at_the_edge(scores, total)
+        moving = self._moving
+        index = _lowest(scores, max(scores) - SCORE_TIE) if moving is None else self._lowest_tied(scores, total, moving)
         self._draws[index] += 1
         self._total += 1
         return self._choices[index]
 
-    def _at_the_edge(self, scores: list[float], total: int) -> int:
-        """The lowest arm that is tied, by the direct formula where the targets have moved."""
-        if self._moving is not None:
-            self._targets = self._moving.direct()
-            scores = [target - count / total for target, count in zip(self._targets, self._draws, strict=True)]
+    def several(self, count: int) -> list[Choice]:
+        """The next choices, one after the other."""
+        return [self.next() for _ in range(count)]
+
+    def _lowest_tied(self, scores: list[float], total: int, moving: MovingTargets) -> int:
+        """The lowest arm that is tied by targets that have moved; at the edge of a tie by the direct formula."""
         least = max(scores) - SCORE_TIE
-        return next(index for index, score in enumerate(scores) if score >= least)
+        index = _lowest(scores, least - _DOUBT)
+        if scores[index] > least + _DOUBT:
+            return index
+        self._targets = moving.direct()
+        direct = [target - count / total for target, count in zip(self._targets, self._draws, strict=True)]
+        return _lowest(direct, max(direct) - SCORE_TIE)
 
     def _most_owed(self, floors: list[float]) -> int | None:
         following = self._total + 1.0
@@ -93,6 +95,14 @@ class Run:
             return False
         self._targets = self._moving.targets()
         return True
+
+
+def _lowest(scores: list[float], least: float) -> int:
+    """The lowest position with such a score."""
+    index = 0
+    while scores[index] < least:
+        index += 1
+    return index
 
 
 def run_of(evidence: Evidence, targets: Targets, reason: Reason, rule: WeightRule | None = None) -> Run | None:

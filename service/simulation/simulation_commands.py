@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from service.errors import InvalidValue
 from service.simulation.environments import REWARD_KINDS, Environment, Kind, instance, of_means
@@ -98,7 +98,8 @@ def _print_errors(results: Sequence[Result], out: Path) -> None:
     """The errors of every policy on the screen."""
     from service.simulation.error_intervals import wilson  # noqa: PLC0415 - loads scipy
 
-    table = Table("policy", "errors", "runs", "probability of error", "95% interval")
+    # Variants differ at their ends: a name is folded where the screen is narrow, never cut.
+    table = Table(Column("policy", overflow="fold"), "errors", "runs", "probability of error", "95% interval")
     for result in results:
         low, value, high = wilson(result.final, result.runs)
         interval = f"{low:.4f} to {high:.4f}"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sqlalchemy import Table, insert
+from sqlalchemy import insert
 from sqlalchemy.exc import IntegrityError
 
-from service.errors import ExperimentExists, IdempotencyKeyReused
+from service.errors import ExperimentExists
 from service.storage import settings_rows, traffic_rows
-from service.storage.tables import arms, events, experiments, replies
+from service.storage.queries import stored_replies
+from service.storage.tables import arms, events, experiments
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -33,14 +34,7 @@ async def insert_experiment(
     except IntegrityError as taken:
         raise ExperimentExists(progress.experiment.key) from taken
     arm_rows = [settings_rows.arm_row(experiment_id, arm, progress.version) for arm in members]
-    await connection.execute(insert(arms), _by_column(arms, arm_rows))
-    await connection.execute(insert(events), _by_column(events, [traffic_rows.event_row(experiment_id, created)]))
+    await connection.execute(insert(arms), traffic_rows.by_column(arms, arm_rows))
+    await connection.execute(insert(events), traffic_rows.by_column(events, [traffic_rows.event_row(experiment_id, created)]))
     if reply:
-        try:
-            await connection.execute(insert(replies), _by_column(replies, [settings_rows.reply_row(replies_of, reply)]))
-        except IntegrityError as taken:  # by a request for another experiment that ran at the same time
-            raise IdempotencyKeyReused("This Idempotency-Key was used before with another body.") from taken
-
-
-def _by_column(table: Table, rows: list[tuple[Any, ...]]) -> list[dict[str, Any]]:
-    return [dict(zip(table.columns.keys(), row, strict=True)) for row in rows]
+        await stored_replies.insert_reply(connection, replies_of, reply)

@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from sqlalchemy import engine as sync
 from sqlalchemy import event
@@ -17,12 +17,14 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, InvalidatePoolError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
-from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
+from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection, QueuePool
 
+from service.domain.limits import LOCK_SECONDS, READ_SECONDS, STATEMENT_SECONDS
 from service.errors import DatabaseUnavailable, InvalidValue
 from service.storage.groups.sqlite import SqliteGroups, prepare
 from service.storage.groups.statements import Groups
 from service.storage.queries.version_reader import PostgresVersionReader, SqliteVersionReader, VersionReader
+from service.storage.row_streams.row_source import RowSource
 
 # How long a SQLite writer waits for the other workers' turn before it gives up.
 _SQLITE_BUSY_SECONDS = 60.0
@@ -47,6 +49,17 @@ def async_url(url: str) -> URL:
     if scheme not in _DRIVERS:
         raise InvalidValue("/database_url", f"The database must be sqlite or postgresql, not {scheme!r}.")
     return parsed.set(drivername=_DRIVERS[scheme])
+
+
+def with_password(url: str, password: str) -> str:
+    """The URL of a PostgreSQL with this password in it; any other URL as it is, because it needs none or says what is wrong."""
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        return url
+    if parsed.get_backend_name() == "sqlite":
+        return url
+    return parsed.set(password=password).render_as_string(hide_password=False)
 
 
 def display_url(url: str) -> str:
@@ -83,10 +96,19 @@ Connection: TypeAlias = AsyncConnection
 class Database:
     """One engine for the process; made inside the event loop that uses it.
 
-    `trusted_seconds` is how long a connection may lie in the pool before it is asked whether it is still there.
+    `trusted_seconds` is how long a connection may lie in the pool before it is asked whether it is still there;
+    `group_seconds` how long a statement of a group may take on PostgreSQL, `read_seconds` any other, None for a migration.
     """
 
-    def __init__(self, url: str, *, pool_size: int = 8, trusted_seconds: float = _TRUSTED_SECONDS) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        pool_size: int = 8,
+        trusted_seconds: float = _TRUSTED_SECONDS,
+        group_seconds: float = STATEMENT_SECONDS,
+        read_seconds: float | None = READ_SECONDS,
+    ) -> None:
         self.url = url
         parsed = async_url(url)
         self.is_sqlite = parsed.get_backend_name() == "sqlite"
@@ -99,17 +121,25 @@ class Database:
             _prepare_sqlite(self.engine)
             self.groups: Groups = SqliteGroups(parsed.database or ":memory:", _SQLITE_BUSY_SECONDS)
             self.version_reader: VersionReader = SqliteVersionReader(parsed.database or ":memory:")
+            self.row_source = RowSource("sqlite", {"path": parsed.database or ":memory:", "timeout": _SQLITE_BUSY_SECONDS})
         else:
             self.engine = create_async_engine(
                 parsed,
                 pool_size=pool_size,
                 max_overflow=0,
                 pool_timeout=10,
-                connect_args={"timeout": 10, "server_settings": {"application_name": "bestarm"}},
+                connect_args={
+                    "timeout": 10,
+                    "command_timeout": read_seconds,
+                    "server_settings": {"application_name": "bestarm"},
+                },
             )
             _replace_lost_connections(self.engine, trusted_seconds)
-            self.groups = _postgres_groups(self.engine)
-            self.version_reader = _postgres_version_reader(self.engine)
+            if read_seconds is not None:
+                _bound_waits_for_locks(self.engine)
+            self.groups = _postgres_groups(self.engine, group_seconds)
+            self.version_reader = _postgres_version_reader(self.engine, group_seconds)
+            self.row_source = _postgres_rows(self.engine)
 
     async def connect(self) -> AsyncConnection:
         """A connection; whatever keeps us out (no server, no such database, a wrong password) is one kind of failure."""
@@ -117,6 +147,11 @@ class Database:
             return await self.engine.connect()
         except (DBAPIError, PoolTimeout, OSError, sqlite3.Error) as refused:
             raise DatabaseUnavailable("The database does not answer.") from refused
+
+    def pool_use(self) -> tuple[int, int]:
+        """How many connections of the pool for reads are in use, and how many it may have."""
+        pool = cast("QueuePool", self.engine.pool)
+        return pool.checkedout(), pool.size()
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
@@ -159,16 +194,23 @@ async def _give_back(connection: AsyncConnection) -> None:
             await connection.close()
 
 
-def _postgres_groups(engine: AsyncEngine) -> Groups:
+def _postgres_groups(engine: AsyncEngine, statement_seconds: float) -> Groups:
     from service.storage.groups.postgres import PostgresGroups  # noqa: PLC0415 - its driver is an extra
 
-    return PostgresGroups(engine)
+    return PostgresGroups(engine, statement_seconds)
 
 
-def _postgres_version_reader(engine: AsyncEngine) -> VersionReader:
-    from service.storage.groups.postgres import AWAY, connecting  # noqa: PLC0415 - only where PostgreSQL is used
+def _postgres_version_reader(engine: AsyncEngine, statement_seconds: float) -> VersionReader:
+    from service.storage.groups.postgres import connecting  # noqa: PLC0415 - only where PostgreSQL is used
+    from service.storage.postgres_failures import AWAY  # noqa: PLC0415 - likewise
 
-    return PostgresVersionReader(connecting(engine), AWAY)
+    return PostgresVersionReader(connecting(engine), AWAY, statement_seconds)
+
+
+def _postgres_rows(engine: AsyncEngine) -> RowSource:
+    from service.storage.groups.postgres import connection_arguments  # noqa: PLC0415 - only where PostgreSQL is used
+
+    return RowSource("postgresql", connection_arguments(engine))
 
 
 class named_failures:  # noqa: N801 - reads as the statement it is used as
@@ -181,10 +223,19 @@ class named_failures:  # noqa: N801 - reads as the statement it is used as
         if failure is None:
             return
         lost = isinstance(failure, DBAPIError) and (
-            failure.connection_invalidated or isinstance(failure, (OperationalError, InterfaceError))
+            failure.connection_invalidated or isinstance(failure, (OperationalError, InterfaceError)) or _is_away(failure.orig)
         )
         if lost or isinstance(failure, (PoolTimeout, OSError, sqlite3.OperationalError)):
             raise DatabaseUnavailable("The database does not answer.") from failure
+
+
+def _is_away(refusal: BaseException | None) -> bool:
+    """Does PostgreSQL say so itself? SQLAlchemy has fewer words for it: what it translated is the cause."""
+    if refusal is None or isinstance(refusal, sqlite3.Error):
+        return False
+    from service.storage.postgres_failures import AWAY  # noqa: PLC0415 - its driver is an extra
+
+    return isinstance(refusal.__cause__, AWAY)
 
 
 def _prepare_sqlite(engine: AsyncEngine) -> None:
@@ -219,6 +270,18 @@ def _replace_lost_connections(engine: AsyncEngine, trusted_seconds: float) -> No
             raise InvalidatePoolError
         if time.monotonic() - left_at > trusted_seconds and not _answers(engine, connection):
             raise InvalidatePoolError
+
+
+def _bound_waits_for_locks(engine: AsyncEngine) -> None:
+    """What an operator's session holds for long is not waited for; what a stopped worker of ours holds is let go of."""
+
+    @event.listens_for(engine.sync_engine, "connect")
+    def configure(connection: PoolProxiedConnection, _record: object) -> None:
+        cursor = connection.cursor()
+        cursor.execute(f"SET lock_timeout = '{LOCK_SECONDS}s'")
+        cursor.execute(f"SET idle_in_transaction_session_timeout = '{READ_SECONDS}s'")
+        cursor.close()
+        connection.commit()
 
 
 def _answers(engine: AsyncEngine, connection: PoolProxiedConnection) -> bool:

@@ -12,13 +12,11 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
-from service.storage.database import named_failures
+from service.storage.database import Database, named_failures
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
     from sqlalchemy.ext.asyncio import AsyncConnection
-
-    from service.storage.database import Database
 
 # Any number will do, as long as all workers that migrate at once use the same.
 _MIGRATION_LOCK = 0xBE57A53
@@ -60,10 +58,14 @@ async def migrate(database: Database) -> None:
             connection.execute(text("SELECT pg_advisory_unlock(:lock)"), {"lock": _MIGRATION_LOCK})
             connection.commit()
 
-    connection = await database.connect()
+    unhurried = Database(database.url, pool_size=1, read_seconds=None)
     try:
-        with named_failures():
-            await connection.execution_options(immediate=True)
-            await connection.run_sync(upgrade)
+        connection = await unhurried.connect()
+        try:
+            with named_failures():
+                await connection.execution_options(immediate=True)
+                await connection.run_sync(upgrade)
+        finally:
+            await connection.close()
     finally:
-        await connection.close()
+        await unhurried.close()

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
     from service.domain import Progress
 
+    Row = tuple[Any, ...]
+    Conditions = Sequence[ColumnElement[bool]]
+
 
 class Place(NamedTuple):
     """Where a chunk ended: in which table, and the primary key of the last row that went, without the experiment."""
@@ -69,7 +72,7 @@ async def remove_chunk(connection: AsyncConnection, experiment_id: int, place: P
     A place spares the search for the first row that is left, which on PostgreSQL would pass all that went before.
     """
     for number in range(place.table, len(TABLES)):
-        removed, last = await _remove_rows(connection, TABLES[number], experiment_id, place, limit)
+        removed, last = await remove_rows(connection, TABLES[number], experiment_id, place.row, limit)
         if removed == limit:
             return Place(number, last)
         limit -= removed
@@ -78,20 +81,47 @@ async def remove_chunk(connection: AsyncConnection, experiment_id: int, place: P
     return None
 
 
-async def _remove_rows(
-    connection: AsyncConnection, table: Table, experiment_id: int, place: Place, limit: int
-) -> tuple[int, tuple[Any, ...] | None]:
-    """How many went, in the order of the primary key, and the last of them."""
-    columns = [column for column in table.primary_key.columns if column.name != "experiment_id"]
-    behind = [table.c.experiment_id == experiment_id]
-    if place.row is not None:
-        behind.append(_row(columns) > _row_of(columns, place.row))
-    found = (await connection.execute(select(*columns).where(*behind).order_by(*columns).limit(limit))).all()
+async def remove_rows(
+    connection: AsyncConnection, table: Table, experiment_id: int, last: Row | None, limit: int
+) -> tuple[int, Row | None]:
+    """How many went of those behind this row, in the order of the primary key, and the last of them."""
+    if not _names_of(table):  # one row for an experiment
+        return (await connection.execute(delete(table).where(table.c.experiment_id == experiment_id))).rowcount, None
+    found = await next_rows(connection, table, experiment_id, last, limit)
     if not found:
         return 0, None
-    last = tuple(found[-1])
-    await connection.execute(delete(table).where(*behind, _row(columns) <= _row_of(columns, last)))
-    return len(found), last
+    await remove_range(connection, table, experiment_id, last, found[-1])
+    return len(found), found[-1]
+
+
+async def next_rows(
+    connection: AsyncConnection, table: Table, experiment_id: int, last: Row | None, limit: int, *, only: Conditions = ()
+) -> list[Row]:
+    """The rows behind this one, at most so many, in the order of the primary key, and only such as are named."""
+    names = _names_of(table)
+    behind = _behind(table, experiment_id, last)
+    found = await connection.execute(select(*names).where(*behind, *only).order_by(*names).limit(limit))
+    return [tuple(row) for row in found]
+
+
+async def remove_range(
+    connection: AsyncConnection, table: Table, experiment_id: int, last: Row | None, until: Row, *, only: Conditions = ()
+) -> None:
+    """Remove what lies behind a row up to another one, and only such as are named."""
+    names = _names_of(table)
+    inside = [*_behind(table, experiment_id, last), _row(names) <= _row_of(names, until)]
+    await connection.execute(delete(table).where(*inside, *only))
+
+
+def _names_of(table: Table) -> list[ColumnElement[Any]]:
+    """What its rows are named by, beside the experiment."""
+    return [column for column in table.primary_key.columns if column.name != "experiment_id"]
+
+
+def _behind(table: Table, experiment_id: int, last: Row | None) -> list[ColumnElement[bool]]:
+    names = _names_of(table)
+    behind: list[ColumnElement[bool]] = [table.c.experiment_id == experiment_id]
+    return behind if last is None else [*behind, _row(names) > _row_of(names, last)]
 
 
 def _row(columns: Sequence[ColumnElement[Any]]) -> ColumnElement[Any]:

@@ -63,12 +63,20 @@ def _settings(experiment: Experiment) -> Row:
 
 
 def _later_settings(experiment: Experiment) -> Row:
-    return (to_json(experiment.tags), experiment.owner, experiment.last_move, experiment.worthwhile, experiment.control)
+    return (
+        to_json(experiment.tags),
+        experiment.owner,
+        experiment.last_move,
+        experiment.worthwhile,
+        experiment.control,
+        experiment.ofrep_bulk,
+        experiment.pruned_at,
+    )
 
 
 def settings_row(experiment: Experiment) -> Row:
     """What a patch or a lifecycle move may change."""
-    return (experiment.id, None, *_settings(experiment), None, *NO_PROGRESS, *_later_settings(experiment))
+    return (experiment.id, None, *_settings(experiment), None, *NO_PROGRESS, *_later_settings(experiment), None)
 
 
 def new_experiment_values(progress: Progress) -> dict[str, Any]:
@@ -77,7 +85,7 @@ def new_experiment_values(progress: Progress) -> dict[str, Any]:
     fixed = {"key": experiment.key, "created_at": experiment.created_at}
     settings = dict(zip(SETTINGS, _settings(experiment), strict=True))
     settings |= zip(LATER_SETTINGS, _later_settings(experiment), strict=True)
-    return fixed | settings | dict(zip(PROGRESS, progress_values(progress), strict=True))
+    return fixed | settings | dict(zip(PROGRESS, progress_values(progress), strict=True)) | {"imported": progress.imported}
 
 
 def progress_from(row: RowMapping) -> Progress:
@@ -104,6 +112,8 @@ def progress_from(row: RowMapping) -> Progress:
             last_move=row["last_move"],
             worthwhile=row["worthwhile"],
             control=row["control"],
+            ofrep_bulk=bool(row["ofrep_bulk"]),
+            pruned_at=row["pruned_at"],
         ),
         version=row["version"],
         as_of=row["as_of"],
@@ -117,6 +127,7 @@ def progress_from(row: RowMapping) -> Progress:
         snapshot_at=row["snapshot_at"],
         snapshot_stride=row["snapshot_stride"],
         uncounted=tuple(map(int, row["uncounted"].split(","))) if row["uncounted"] else (),
+        imported=row["imported"],
     )
 
 

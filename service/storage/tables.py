@@ -2,7 +2,8 @@
 
 Times are microseconds since 1970 (UTC). JSON is kept as text. Exact sums are text ("385", "-3/2^4"; service/exact.py), because no
 column type of both databases holds integers of any size. `events` and `batches` are the history: never updated, and deleted only
-with their whole experiment (service/storage/removal.py), which takes the rows of every table that has an `experiment_id`.
+with their whole experiment (service/storage/removal.py), which takes the rows of every table that has an `experiment_id`, or when
+an experiment that is over is pruned (service/storage/pruning.py).
 Everything else about traffic is a projection of them, written in the same transaction; of the draws of an arm, up to 16 stand in
 `experiments.uncounted` instead of the arm's own row.
 """
@@ -22,20 +23,15 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    false,
     text,
 )
 
-metadata = MetaData(
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
-        "pk": "pk_%(table_name)s",
-    }
-)
+from service.storage import webhook_tables
+from service.storage.table_metadata import Identity
 
-# SQLite hands out row ids only to a column of exactly this type.
-_Identity = BigInteger().with_variant(Integer(), "sqlite")
+# All tables: those of keys, sessions and webhooks are in it already.
+metadata = webhook_tables.metadata
 
 
 def _experiment_id() -> Column[int]:
@@ -47,13 +43,15 @@ def _unchecked_experiment_id() -> Column[int]:
     return Column("experiment_id", BigInteger, primary_key=True, autoincrement=False)
 
 
-# The status of an experiment that was deleted and whose rows are on their way out. No caller ever sees it.
+# The statuses of an experiment whose rows are on their way out, because it was deleted, or in, from a file. No caller sees them.
 DELETED = "deleted"
+LOADING = "loading"
+HIDDEN = (DELETED, LOADING)
 
 experiments = Table(
     "experiments",
     metadata,
-    Column("id", _Identity, primary_key=True),
+    Column("id", Identity, primary_key=True),
     Column("key", String(64), nullable=False, unique=True),
     Column("name", Text, nullable=False),
     Column("description", Text, nullable=False),
@@ -85,12 +83,17 @@ experiments = Table(
     Column("last_move", String(16)),
     Column("worthwhile", Double),
     Column("control", Integer),
+    Column("ofrep_bulk", Boolean, nullable=False, server_default=false()),
+    # When its single draws, rewards and observations were given up (service/storage/pruning.py).
+    Column("pruned_at", BigInteger),
+    Column("imported", BigInteger, nullable=False, server_default=text("0")),
+    Index("ix_experiments_ofrep_bulk", "id", postgresql_where=text("ofrep_bulk"), sqlite_where=text("ofrep_bulk")),
     # Each in both orders of the list: by id, which is that of creation, and by key.
     Index("ix_experiments_status", "status", "id"),
     Index("ix_experiments_status_key", "status", "key"),
     Index("ix_experiments_owner", "owner", "id"),
     Index("ix_experiments_owner_key", "owner", "key"),
-    info={"row_type": "experiments_row_5"},
+    info={"row_type": "experiments_row_8"},
     # An id is never given out again: what a worker remembers of a deleted experiment can fit no other one.
     sqlite_autoincrement=True,
 )
@@ -210,6 +213,19 @@ Index(
     postgresql_where=text(AUDITED_ONLY),
     sqlite_where=text(AUDITED_ONLY),
 )
+# What webhooks are told of: by experiment, to go on behind a cursor, and by time, to see where there is news. Traffic has a draw,
+# so the first words are all that it pays.
+ANNOUNCED_ONLY = (
+    "draw IS NULL AND kind IN ('leader_changed', 'separated', 'lifecycle', 'arm_added', 'arm_changed', 'drift_noticed')"
+)
+Index(
+    "ix_events_announced",
+    events.c.experiment_id,
+    events.c.sequence,
+    postgresql_where=text(ANNOUNCED_ONLY),
+    sqlite_where=text(ANNOUNCED_ONLY),
+)
+Index("ix_events_announced_at", events.c.at, postgresql_where=text(ANNOUNCED_ONLY), sqlite_where=text(ANNOUNCED_ONLY))
 # The steps by which assignments came to be rewarded, expired or voided. Draws are not in it: only tells pay, about 1 µs.
 STATUS_CHANGED = "status_before <> status_after"
 Index(
@@ -306,11 +322,22 @@ replies = Table(
     Index("ix_replies_created_at", "created_at"),
 )
 
+# How far the pruning of an experiment has come; gone when it is done.
+prunings = Table(
+    "prunings",
+    metadata,
+    _experiment_id(),
+    # The name of the table that it is at, and as JSON the primary key of the last row that went there, without the experiment.
+    Column("table_name", String(32), nullable=False),
+    Column("last_row", Text),
+    Column("removed", BigInteger, nullable=False),
+)
+
 # What happened to the instance and not to one experiment of it, which may be gone.
 instance_log = Table(
     "instance_log",
     metadata,
-    Column("id", _Identity, primary_key=True),
+    Column("id", Identity, primary_key=True),
     Column("at", BigInteger, nullable=False),
     Column("kind", String(32), nullable=False),
     Column("details", Text, nullable=False),

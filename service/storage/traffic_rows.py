@@ -16,7 +16,7 @@ from service.storage.updated_columns import ARM_COUNTS, LATER_SETTINGS, PROGRESS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sqlalchemy import RowMapping
+    from sqlalchemy import RowMapping, Table
 
     from service.domain import Progress
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 _NO_SETTINGS = (None,) * len(SETTINGS)
 _NO_LATER_SETTINGS = (None,) * len(LATER_SETTINGS)
 NO_PROGRESS = (None,) * len(PROGRESS)
-_NO_LATER_SETTINGS = (None,) * len(LATER_SETTINGS)
 NO_COUNTS = (None,) * len(ARM_COUNTS)
 _NO_DEFINITION = (None,) * 6
 
@@ -33,6 +32,12 @@ _NO_DEFINITION = (None,) * 6
 def to_json(value: object) -> str:
     """Compact JSON text."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def by_column(table: Table, rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """Whole rows as statements outside the engine take them."""
+    names = table.columns.keys()
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def progress_values(progress: Progress) -> Row:
@@ -55,7 +60,8 @@ def progress_values(progress: Progress) -> Row:
 
 def progress_row(progress: Progress) -> Row:
     """What every change moves."""
-    return (progress.experiment.id, None, *_NO_SETTINGS, None, *progress_values(progress), *_NO_LATER_SETTINGS)
+    later = (*_NO_LATER_SETTINGS, progress.imported)
+    return (progress.experiment.id, None, *_NO_SETTINGS, None, *progress_values(progress), *later)
 
 
 def arm_count_row(experiment_id: int, record: ArmRecord, changed: int) -> Row:
@@ -222,8 +228,14 @@ def event_row(experiment_id: int, event: Event) -> Row:
 
 
 def step_row(experiment_id: int, step: TakenStep) -> Row:
-    """A whole events row, and what its step did to the assignment's times."""
-    return (*event_row(experiment_id, step.event), step.assignment.rewarded_at, step.assignment.due_at)
+    """A whole events row, and what its step did to the assignment's times. It is `step.event`, column by column."""
+    moved, before, after = step.assignment, step.before, step.assignment.state
+    return (
+        experiment_id, step.sequence, step.kind, step.at, moved.arm, moved.draw, moved.epoch, None, None, moved.expiry_reward,
+        before.status, before.reward, before.closed, after.status, after.reward, after.closed,
+        None if step.details is None else to_json(step.details),
+        moved.rewarded_at, moved.due_at,
+    )  # fmt: skip
 
 
 def event_from(row: RowMapping) -> Event:

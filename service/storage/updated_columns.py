@@ -16,7 +16,7 @@ SETTINGS = (
     "concluded_arm",
 )
 # Those that were added later, which stand at the end of the row.
-LATER_SETTINGS = ("tags", "owner", "last_move", "worthwhile", "control")
+LATER_SETTINGS = ("tags", "owner", "last_move", "worthwhile", "control", "ofrep_bulk", "pruned_at")
 
 
 PROGRESS = (
@@ -33,6 +33,10 @@ PROGRESS = (
     "snapshot_stride",
     "uncounted",
 )
+
+
+# One that was added later, which stands at the end of the row. No draw changes it.
+LATER_PROGRESS = ("imported",)
 
 
 # Those of them that plain draws change.

@@ -28,6 +28,12 @@ def is_loopback(name: str) -> bool:
         return False
 
 
+def name_in(host: bytes) -> str | None:
+    """The name in a value of `Host`, without its port, as names are compared; None if it is no name at all."""
+    read = _HOST.fullmatch(host)
+    return None if read is None else read[1].decode().lower().removesuffix(".")
+
+
 def _covers(allowed: str, name: str) -> bool:
     """`*.example.com` stands for every name below example.com."""
     return name.endswith(allowed[1:]) if allowed.startswith("*.") else name == allowed
@@ -46,10 +52,9 @@ class AllowedHosts:
         """Is it one of the names? None if it is no name at all."""
         if host in self.accepted:
             return True
-        read = _HOST.fullmatch(host)
-        if read is None:
+        name = name_in(host)
+        if name is None:
             return None
-        name = read[1].decode().lower().removesuffix(".")
         if not (self._takes_any or is_loopback(name) or any(_covers(allowed, name) for allowed in self._names)):
             return False
         if len(self.accepted) >= _MOST_REMEMBERED:

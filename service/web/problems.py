@@ -14,9 +14,10 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 
 from service import errors
+from service.web.access.route_scopes import OPEN
 from service.web.problem_schema import Problem
 from service.web.request_context import current_request_id
-from service.web.request_metrics import count_problem
+from service.web.request_metrics import count_auth_failure, count_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,12 +34,17 @@ STATUS: dict[type[errors.BestArmError], tuple[int, str]] = {
     errors.ArmNotFound: (404, "arm_not_found"),
     errors.AssignmentNotFound: (404, "assignment_not_found"),
     errors.ObservationNotFound: (404, "observation_not_found"),
+    errors.UnitNotFound: (404, "unit_not_found"),
+    errors.ApiKeyNotFound: (404, "key_not_found"),
+    errors.WebhookNotFound: (404, "webhook_not_found"),
+    errors.DeliveryNotFound: (404, "delivery_not_found"),
     errors.Conflict: (409, "conflict"),
     errors.ExperimentExists: (409, "experiment_exists"),
     errors.ArmExists: (409, "arm_exists"),
     errors.VersionConflict: (412, "version_conflict"),
     errors.IllegalTransition: (409, "illegal_transition"),
     errors.ExperimentNotRunning: (409, "experiment_not_running"),
+    errors.ExperimentPruned: (409, "experiment_pruned"),
     errors.LastActiveArm: (409, "last_active_arm"),
     errors.ArmConcluded: (409, "arm_concluded"),
     errors.NoRecommendation: (409, "no_recommendation"),
@@ -47,20 +53,31 @@ STATUS: dict[type[errors.BestArmError], tuple[int, str]] = {
     errors.Invalid: (422, "invalid"),
     errors.InvalidValue: (422, "validation_failed"),
     errors.UnitRequired: (422, "unit_required"),
+    errors.NotSticky: (422, "not_sticky"),
     errors.IdempotencyKeyReused: (422, "idempotency_key_reused"),
+    errors.Unauthorized: (401, "unauthorized"),
+    errors.Forbidden: (403, "forbidden"),
+    errors.RateLimited: (429, "rate_limited"),
+    errors.TooManyStreams: (429, "too_many_streams"),
     errors.Overloaded: (503, "overloaded"),
+    errors.ExtraMissing: (501, "extra_missing"),
+    errors.IdentityProviderUnavailable: (502, "identity_provider_unavailable"),
     errors.DatabaseUnavailable: (503, "database_unavailable"),
+    errors.ExperimentLocked: (503, "experiment_locked"),
     errors.DatabaseNotMigrated: (503, "database_not_migrated"),
 }
 # What every operation may answer: to what is not HTTP or names no host, to another method on its path, to what does not arrive in
 # time, for another host, to a parameter that it does not know, to a large head, when it is our fault, and when too many come.
 _ANYWHERE = (400, 405, 408, 421, 422, 431, 500, 503)
-# What changes something is refused to the pages of other sites.
-_CHANGES = (403,)
+# What needs a key: no good one, not for this or from another site's page, and too many requests.
+_KEYED = (401, 403, 429)
+_OPEN_PATHS = {path for _, path in OPEN}
 # Mistakes that an answer names: whoever has made more begins with these.
 _MOST_FIELDS = 100
 _METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
 _RETRY_AFTER = {"Retry-After": "1"}
+_LATER = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
+_AUTHENTICATE = {"WWW-Authenticate": "Bearer"}
 
 
 class BadRequest(Exception):  # noqa: N818 - a refusal at the edge, before any use case
@@ -81,33 +98,55 @@ def problem(
 ) -> Response:
     """A problem answer."""
     count_problem(code)
+    return Response(content_of(status, code, detail, current_request_id(), fields), status, dict(headers or {}), MEDIA_TYPE)
+
+
+def content_of(status: int, code: str, detail: str, request_id: str, fields: Sequence[Mapping[str, str]] = ()) -> bytes:
+    """A problem as it is sent."""
     content: dict[str, Any] = {
         "type": f"urn:bestarm:problem:{code}",
         "title": HTTPStatus(status).phrase,
         "status": status,
         "detail": detail,
         "code": code,
-        "request_id": current_request_id(),
+        "request_id": request_id,
     }
     if fields:
         content["errors"] = list(fields)
     # Escaped to ASCII, so that a surrogate in a caller's own words cannot break the answer to it.
-    return Response(json.dumps(content), status, dict(headers or {}), MEDIA_TYPE)
+    return json.dumps(content).encode()
 
 
-def problem_for(error: errors.BestArmError, headers: Mapping[str, str] | None = None) -> Response:
-    """The answer to an error of ours."""
+def problem_for(error: errors.BestArmError, headers: Mapping[str, str] | None = None, *, besides: str = "") -> Response:
+    """The answer to an error of ours, with what else is to be said."""
     status, code = STATUS[type(error)]
+    if error.reason is not None:
+        count_auth_failure(error.reason)
     fields = [{"pointer": error.pointer, "detail": str(error)}] if isinstance(error, errors.InvalidValue) else []
-    retry = _RETRY_AFTER if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
-    return problem(status, code, str(error), fields=fields, headers={**retry, **(headers or {})})
+    detail = f"{error} {besides}".strip()
+    return problem(status, code, detail, fields=fields, headers={**_headers_of(error, status), **(headers or {})})
+
+
+def _headers_of(error: errors.BestArmError, status: int) -> Mapping[str, str]:
+    """What tells a client how to go on."""
+    if isinstance(error, errors.Unauthorized):
+        return _AUTHENTICATE
+    if isinstance(error, errors.RateLimited):
+        return {
+            "Retry-After": str(error.seconds),
+            "RateLimit-Policy": f'"key";q={error.quota};w={error.window}',
+            "RateLimit": f'"key";r=0;t={error.seconds}',
+        }
+    return _RETRY_AFTER if status in _LATER else {}
+
+
+OUR_FAULT = "Something went wrong on our side; the request id names it in the log."
 
 
 def problem_of_ours(path: str, error: Exception, headers: Mapping[str, str] | None = None) -> Response:
     """The answer when something went wrong that should not have: the log has the details, the caller the request's id."""
     log.error("unexpected", path=path, exc_info=error)
-    detail = "Something went wrong on our side; the request id names it in the log."
-    return problem(500, "internal_error", detail, headers=headers)
+    return problem(500, "internal_error", OUR_FAULT, headers=headers)
 
 
 def install(app: FastAPI) -> None:
@@ -186,11 +225,22 @@ def describe(document: dict[str, Any]) -> dict[str, Any]:
         shapes.pop(framework_s, None)
     problem_shape = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
     shapes |= problem_shape.pop("$defs") | {"Problem": problem_shape}
-    for operations in document["paths"].values():
-        for method, operation in operations.items():
+    document["components"]["securitySchemes"] = {
+        "key": {"type": "http", "scheme": "bearer"},
+        "named_key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+    }
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            if path.startswith("/ofrep/"):  # it has a shape of its own for failures, which its routes name
+                operation["security"] = [{"key": []}, {"named_key": []}]
+                operation["responses"].pop("422", None)
+                continue
             if "application/json" in operation["responses"].get("422", {}).get("content", {}):
                 del operation["responses"]["422"]
-            for status, answer in documented(*_ANYWHERE, *(() if method == "get" else _CHANGES)).items():
+            needs_key = path not in _OPEN_PATHS
+            if needs_key:
+                operation["security"] = [{"key": []}]
+            for status, answer in documented(*_ANYWHERE, *(_KEYED if needs_key else ())).items():
                 operation["responses"].setdefault(str(status), answer)
     return document
 

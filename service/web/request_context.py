@@ -4,10 +4,27 @@ from __future__ import annotations
 
 import re
 from contextvars import ContextVar
+from typing import Protocol
 
 from service.randomness import random_63_bits
 
 _SANE = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
+
+
+# In a request's scope: whose turn it is while a body is read as it comes.
+BODY_PACE = "bestarm.body_pace"
+
+
+class BodyPace(Protocol):
+    """How a route that reads a long body says that it is the client's turn, or ours."""
+
+    def await_body(self) -> None:
+        """The client has to send more, in time."""
+        ...
+
+    def hold_body(self) -> None:
+        """The client may wait for us."""
+        ...
 
 
 _request_id: ContextVar[str] = ContextVar("request_id", default="")

@@ -165,11 +165,11 @@ CASES = [
 
 
 @pytest.fixture(scope="session")
-def drawn(server: Server) -> dict[Case, list[int]]:
+def drawn(untraced_server: Server) -> dict[Case, list[int]]:
     """The arms that the service drew, all cases in parallel, each with one client that tells before it asks again."""
 
     def play(case: Case) -> list[int]:
-        with JsonClient(server.url) as wire:
+        with JsonClient(untraced_server.url) as wire:
             wire.create(case.name, **case.settings)
             chosen: list[int] = []
             for draw in range(1, case.draws + 1):

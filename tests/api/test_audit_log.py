@@ -38,7 +38,7 @@ def test_every_entry_is_in_the_contract_s_words(wire: JsonClient, key: str) -> N
     ]
     begun, patched, started, added, changed, corrected, voided, edited, dropped, concluded = (event["details"] for event in log)
     assert begun["arms"] == created["arms"]
-    assert begun["experiment"] == {name: created[name] for name in created if name not in ("arms", "version")}
+    assert begun["experiment"] == {name: created[name] for name in created if name not in ("arms", "pruned_at", "version")}
     assert patched["before"] == {name: created[name] for name in ("policy", "reward")}
     assert patched["after"]["reward"] == {"kind": "real", "goal": "maximize"}
     assert wire.send("GET", path).body["policy"] == patched["after"]["policy"]

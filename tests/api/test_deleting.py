@@ -14,6 +14,8 @@ from testing.json_client import JsonClient, Reply, arms
 from testing.rows import Rows
 
 _OWNED = [table.name for table in metadata.sorted_tables if "experiment_id" in table.columns]
+# Rows that not every experiment has: of one that was pruned, and where there are webhooks.
+_RARE = {"prunings", "webhook_cursors"}
 
 
 def _delete(wire: JsonClient, key: str, confirm: str | None = None) -> Reply:
@@ -82,7 +84,7 @@ def test_all_its_rows_go_and_nobody_else_s(wire: JsonClient, rows: Rows, key: st
     experiment, neighbour = _id_of(rows, key), _id_of(rows, f"{key}-neighbour")
     found = "SELECT count(*) FROM findings WHERE experiment_id IN (:e, :n)"
     _wait_until(lambda: rows.query(found, e=experiment, n=neighbour) == [(4,)])
-    for table in _OWNED:
+    for table in set(_OWNED) - _RARE:
         assert rows.query(f"SELECT count(*) FROM {table} WHERE experiment_id = :e", e=experiment) > [(0,)], table
     _archive(wire, key)
     _archive(wire, f"{key}-neighbour")

@@ -39,7 +39,9 @@ def test_defaults(wire: JsonClient, key: str) -> None:
         "owner": None,
         "worthwhile": None,
         "control": None,
+        "ofrep": {"bulk": False},
         "concluded_arm": None,
+        "pruned_at": None,
         "version": 1,
     }
 

@@ -16,7 +16,7 @@ from schemathesis.specs.openapi.checks import (
 
 from service.main import create_app
 from testing.json_client import JsonClient, arms
-from testing.server import Server
+from testing.server import ADMIN_KEY, Server, bearer
 
 SCHEMA = schemathesis.openapi.from_dict(create_app().openapi())
 OPERATIONS = {
@@ -29,10 +29,10 @@ CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance,
 
 
 @pytest.fixture(scope="session")
-def fuzzed(server: Server, wire: JsonClient) -> str:
+def fuzzed(keyed_server: Server, keyed_wire: JsonClient) -> str:
     """The running service, with an experiment of the key that the examples use."""
-    wire.create("checkout-button", arms=arms(2))
-    return server.url
+    keyed_wire.create("checkout-button", arms=arms(2))
+    return keyed_server.url
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -50,7 +50,7 @@ def test_no_request_breaks_the_service(fuzzed: str, name: str) -> None:
     def send(case: schemathesis.Case[Any]) -> None:
         if "key" in case.path_parameters:
             case.path_parameters["key"] = "checkout-button"
-        response = case.call(base_url=fuzzed)
+        response = case.call(base_url=fuzzed, headers=bearer(ADMIN_KEY))
         case.validate_response(response, checks=CHECKS)
 
     send()

@@ -24,7 +24,8 @@ from service.main import create_app
 from service.web.problems import each_route
 from testing.json_client import JsonClient, arms
 from testing.postgres import Postgres
-from testing.server import Server
+from testing.receiver import QUIET_WEBHOOK
+from testing.server import ADMIN_KEY, Server
 
 # In JSON as they are escaped, elsewhere as their bytes.
 _TEXTS = {
@@ -57,7 +58,14 @@ _BYTES = {
 _NEIGHBOUR = "unharmed"
 _numbers = count(1)
 # A text that each field takes: by its name where only some will do, else any.
-_HARMLESS = {"tags": "tag-1", "control": "control", "arm": "green"}
+_HARMLESS = {
+    "expires_at": "2999-01-01T00:00:00Z",
+    "origins": "https://shop.example",
+    "tags": "tag-1",
+    "control": "control",
+    "arm": "green",
+    "url": "https://hooks.example.com/bestarm",
+}
 # What a field needs beside it.
 _BESIDE: dict[tuple[str, ...], dict[str, str]] = {
     ("policy", "ties"): {"kind": "simple_tracking"},
@@ -198,6 +206,7 @@ class _Bare:
         for attempt in (1, 2):
             try:
                 self._connection.putrequest(method, target)
+                self._connection.putheader("Authorization", f"Bearer {ADMIN_KEY}")
                 for name, value in headers:
                     self._connection._buffer.append(name.encode() + b": " + value)  # type: ignore[attr-defined] # noqa: SLF001 - past its own checks
                 if body is not None:
@@ -210,7 +219,7 @@ class _Bare:
                 self._connection.close()  # closed after a refusal of the parser's
                 if attempt == 2:
                     raise
-        if answer.headers["content-type"].startswith("text/event-stream"):
+        if answer.headers.get("content-type", "").startswith("text/event-stream"):
             self._connection.close()
         elif method != "HEAD":
             answer.read()
@@ -223,29 +232,43 @@ class _Bare:
 
 @dataclass(frozen=True)
 class Target:
-    """An experiment of the place's own, with all that its paths name."""
+    """An experiment, of the place's own where the place changes it, with all that its paths name."""
 
     key: str
     assignment: str
+    api_key: str
+    webhook: str
+    message: str
 
     def path(self, place: Place, text: str | None = None) -> str:
         """The path with this text in the place, or with what is there."""
-        told = "import-1" if "observations" in place.path else self.assignment
-        filled = {"key": self.key, "chart": "means", "arm": "green", "id": told}
+        named = {"observations": "import-1", "keys": self.api_key, "webhooks": self.webhook}
+        told = next((name for part, name in named.items() if part in place.path), self.assignment)
+        filled = {"key": self.key, "chart": "means", "arm": "green", "id": told, "unit": "somebody", "message": self.message}
         if text is not None and place.kind == "path":
             filled[place.name] = text
         return re.sub(r"{(\w+)}", lambda name: filled[name[1]], place.path)
 
 
-def _target(wire: JsonClient, place: Place) -> Target:
+def _webhook(wire: JsonClient) -> tuple[str, str]:
+    """The only webhook, because there may be so many and no more, and a message of it."""
+    for one in wire.send("GET", "/v1/webhooks?page_size=1000").body["webhooks"]:
+        assert wire.send("DELETE", f"/v1/webhooks/{one['id']}").status == 204
+    webhook = wire.send("POST", "/v1/webhooks", QUIET_WEBHOOK).body["id"]
+    return webhook, wire.send("POST", f"/v1/webhooks/{webhook}/test").body["id"]
+
+
+def _target(wire: JsonClient, place: Place | None = None) -> Target:
     """A new experiment; a draft where only a draft can be changed."""
-    key, is_draft = f"target-{next(_numbers)}", place.method == "PATCH"
+    key, is_draft = f"target-{next(_numbers)}", place is not None and place.method == "PATCH"
     two = [{"key": "control"}, {"key": "green"}]
     wire.create(key, arms=two, sticky=True, status="draft" if is_draft else "running")
+    made = wire.send("POST", "/v1/keys", {"label": key, "scopes": ["read"]}).body["id"]
+    webhook = _webhook(wire) if place is None or "webhooks" in place.path else ("", "")
     if is_draft:
-        return Target(key, "asg_" + "0" * 27)
+        return Target(key, "asg_" + "0" * 27, made, *webhook)
     wire.send("POST", f"/v1/experiments/{key}/observations", {"observations": [{"arm": "green", "reward": 1, "id": "import-1"}]})
-    return Target(key, wire.ask(key, "somebody")["id"])
+    return Target(key, wire.ask(key, "somebody")["id"], made, *webhook)
 
 
 def _requests(place: Place, target: Target) -> Iterator[tuple[str, str, list[tuple[str, bytes]], bytes | None]]:
@@ -292,8 +315,8 @@ class _Neighbour:
 
     def watch(self) -> None:
         """Until it is told to stop."""
-        with JsonClient(self.url) as client:
-            while not self._done.wait(0.01):
+        with JsonClient(self.url, key=ADMIN_KEY) as client:
+            while not self._done.wait(0.05):
                 for method, path in (
                     ("GET", "recommendation"),
                     ("POST", "assignments"),
@@ -311,6 +334,18 @@ class _Neighbour:
 
 
 @pytest.fixture(scope="module")
+def server(keyed_server: Server) -> Server:
+    """One that new keys do not close to those who have none."""
+    return keyed_server
+
+
+@pytest.fixture(scope="module")
+def wire(keyed_wire: JsonClient) -> JsonClient:
+    """A careful client of it."""
+    return keyed_wire
+
+
+@pytest.fixture(scope="module")
 def neighbour(server: Server, wire: JsonClient) -> Iterator[_Neighbour]:
     """One that is watched in a thread of its own."""
     wire.create(_NEIGHBOUR, arms=arms(2))
@@ -324,6 +359,12 @@ def neighbour(server: Server, wire: JsonClient) -> Iterator[_Neighbour]:
 
 
 @pytest.fixture(scope="module")
+def read_target(wire: JsonClient) -> Target:
+    """The experiment of all places that only read."""
+    return _target(wire)
+
+
+@pytest.fixture(scope="module")
 def bare(server: Server) -> Iterator[_Bare]:
     """A client of the shared service."""
     client = _Bare(server)
@@ -332,9 +373,12 @@ def bare(server: Server) -> Iterator[_Bare]:
 
 
 @pytest.mark.parametrize("place", _PLACES, ids=str)
-def test_no_text_breaks_the_service(bare: _Bare, wire: JsonClient, neighbour: _Neighbour, place: Place) -> None:
+def test_no_text_breaks_the_service(
+    bare: _Bare, wire: JsonClient, neighbour: _Neighbour, read_target: Target, place: Place
+) -> None:
     """Each is taken, refused or not found; an experiment beside it is served all the while, and the service is ready."""
-    target, failed = _target(wire, place), {}
+    target = read_target if place.method == "GET" else _target(wire, place)
+    failed = {}
     for name, path, headers, body in _requests(place, target):
         status = bare.send(place.method, path, headers, body)
         if status >= 500:
@@ -347,7 +391,8 @@ def test_no_text_breaks_the_service(bare: _Bare, wire: JsonClient, neighbour: _N
 @pytest.mark.parametrize("place", [place for place in _PLACES if place.kind == "body"], ids=str)
 def test_a_harmless_text_is_taken(wire: JsonClient, place: Place) -> None:
     """So what is refused above is refused for the text, and what is not has met the database."""
-    body = _with(place.body, place.steps, place.harmless)
+    harmless = ADMIN_KEY if place.path == "/dashboard/session" else place.harmless
+    body = _with(place.body, place.steps, harmless)
     reply = wire.send(place.method, _target(wire, place).path(place), body)
     assert reply.status in (200, 201), reply.body
     assert "invalid" not in [one["status"] for one in (reply.body.get("results") or [])]

@@ -170,7 +170,8 @@ def test_a_wrong_method_is_told_all_right_ones(api: httpx.Client, experiment: st
     """405 with a complete `Allow`, for OPTIONS as well: there is no CORS."""
     for method in {"OPTIONS", "PATCH", "DELETE", "TRACE", "PUT", "POST"} - _PATHS[path]:
         answer = api.request(method, _filled(path, experiment))
-        assert (answer.status_code, answer.headers["content-type"]) == (405, "application/problem+json")
+        shape = "application/json" if path.startswith("/ofrep/") else "application/problem+json"
+        assert (answer.status_code, answer.headers["content-type"]) == (405, shape)
         assert set(answer.headers["allow"].split(", ")) == _PATHS[path]
         assert "access-control-allow-origin" not in answer.headers
 
@@ -196,7 +197,9 @@ def test_a_slash_more_is_another_path(api: httpx.Client, experiment: str, path: 
     """404, and no redirect that would lose a body; only an observation's id may end in one."""
     for method in _PATHS[path] - {"HEAD"}:
         answer = api.request(method, _filled(path, experiment) + "/")
-        assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+        ofrep = path.startswith("/ofrep/")
+        code = answer.json()["errorCode" if ofrep else "code"]
+        assert (answer.status_code, code) == (404, "FLAG_NOT_FOUND" if ofrep else "not_found")
 
 
 def test_an_unknown_chart_is_not_found(api: httpx.Client, experiment: str) -> None:

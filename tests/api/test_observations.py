@@ -95,3 +95,21 @@ def test_what_cannot_be_changed(wire: JsonClient, told: str) -> None:
     for method, body in (("PUT", {"reward": 2}), ("DELETE", None)):
         refused = wire.send(method, f"{told}/observations/one", body)
         assert (refused.status, refused.body["code"]) == (409, "experiment_not_running")
+
+
+def test_the_recommendation_says_how_much_was_imported(wire: JsonClient, told: str) -> None:
+    """Observations with an id and without, less what was voided and more what came back; rewards of asks are none."""
+
+    def look() -> tuple[int, int, str]:
+        found = wire.send("GET", f"{told}/recommendation").body
+        return found["imported"], found["observations"], found["summary"]
+
+    asked = wire.ask(told.rpartition("/")[2])
+    wire.tell(told.rpartition("/")[2], asked["id"], 0.5)
+    assert look()[:2] == (4, 5)
+    assert "4 of the 5 rewards were imported (told without an ask)." in look()[2]
+    assert wire.send("DELETE", f"{told}/observations/one").status == wire.send("DELETE", f"{told}/observations/one").status == 200
+    assert look()[:2] == (3, 4)
+    assert wire.send("PUT", f"{told}/observations/one", {"reward": 0.5}).status == 200
+    assert wire.send("PUT", f"{told}/observations/two", {"reward": 0.5}).status == 200
+    assert look()[:2] == (4, 5)

@@ -11,6 +11,7 @@ import pytest
 from service.domain import AUDITED, Move, PolicyKind, RewardKind
 from service.domain.limits import KEY_PATTERN
 from service.main import create_app
+from service.web.access.route_scopes import OPEN
 from service.web.api.answer_schemas import EventPage, ExperimentOut
 from testing.json_client import JsonClient, arms
 
@@ -42,16 +43,21 @@ def test_every_reference_leads_somewhere() -> None:
 def test_an_operation_documents_its_errors(path: str, method: str, operation: dict[str, Any]) -> None:
     """Tags, a sentence, and every error in the one shape.
 
-    404 below a key, 413 with a body, 403 where something changes, and everywhere what the connection and the framework refuse.
+    404 below a key, 413 with a body, 401, 403 and 429 where a key is needed, and everywhere what the connection and the framework
+    refuse. OpenFeature's routes have the statuses and the shapes of their protocol.
     """
     assert operation["tags"]
     assert operation["summary"]
     answers = {int(status): answer for status, answer in operation["responses"].items()}
+    if path.startswith("/ofrep/"):
+        assert {status for status in answers if status >= 400} == {400, 401, 403, 404, 429, 500}
+        return
     expected = {400, 405, 408, 421, 422, 431, 500, 503}
-    if method == "get":
-        assert 403 not in answers
+    if (method.upper(), path) in OPEN:
+        assert not {401, 403, 429} & set(answers)
+        assert "security" not in operation
     else:
-        expected.add(403)
+        expected |= {401, 403, 429}
     if "{key}" in path:
         expected.add(404)
     if "requestBody" in operation:

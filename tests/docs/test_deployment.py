@@ -1,10 +1,13 @@
-"""The container files keep their promises. Tests have no engine to run them on; tests/test_package.py runs their commands."""
+"""The container files keep their promises, as far as reading shows it: `make test-compose` brings them up for real."""
 
 from __future__ import annotations
 
 import json
 import re
 import shlex
+import shutil
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,9 +35,43 @@ def _last(name: str) -> str:
 
 
 def test_the_service_is_published_on_loopback_only() -> None:
-    """There are no keys yet, so no other machine may reach it; the database is not published at all."""
-    assert [port.split(":")[0] for port in SERVICES["service"]["ports"]] == ["127.0.0.1"]
-    assert [name for name, one in SERVICES.items() if "ports" in one] == ["service"]
+    """Unless the operator says otherwise, which the service is told, so that it can refuse; the database is not published."""
+    published = "${BESTARM_PUBLISHED_ADDRESS:-127.0.0.1}"
+    assert [port.rpartition(":${")[0] for port in SERVICES["service"]["ports"]] == [published]
+    assert SERVICES["service"]["environment"]["BESTARM_PUBLISHED_ADDRESS"] == published
+    assert "--insecure" not in SERVICES["service"]["command"]
+    for name in ("prometheus", "grafana"):
+        assert all(port.startswith("127.0.0.1:") for port in SERVICES[name]["ports"])
+    assert [name for name, one in SERVICES.items() if "ports" in one] == ["service", "caddy", "prometheus", "grafana"]
+
+
+def test_the_database_is_out_of_reach_for_what_stands_around_the_service() -> None:
+    """It is in a network with the service and its migration alone."""
+    assert [name for name, one in SERVICES.items() if "private" in one["networks"]] == ["db", "migrate", "service"]
+    assert SERVICES["db"]["networks"] == ["private"]
+
+
+def test_one_of_them_builds_the_image_and_both_use_it() -> None:
+    """Two that build the same name fail each other on some engines; and no image is fetched that the file does not need."""
+    assert [name for name, one in SERVICES.items() if "build" in one] == ["migrate"]
+    assert SERVICES["service"]["image"] == SERVICES["migrate"]["image"]
+    assert SERVICES["service"]["pull_policy"] == "never"
+    assert not text_of("Dockerfile").startswith("# syntax=")
+
+
+def test_what_is_not_always_wanted_has_a_profile() -> None:
+    """Certificates and measurements are asked for."""
+    profiles = {name: one["profiles"] for name, one in SERVICES.items() if "profiles" in one}
+    assert profiles == {"caddy": ["tls"], "prometheus": ["observability"], "grafana": ["observability"]}
+
+
+@pytest.mark.parametrize("name", sorted(SERVICES))
+def test_nobody_takes_the_machine(name: str) -> None:
+    """Logs are rotated; what runs for long has a limit of memory and of processes."""
+    one = SERVICES[name]
+    assert one["logging"]["options"] == {"max-size": "10m", "max-file": "5"}
+    if name != "migrate":
+        assert {"memory", "pids"} <= set(one["deploy"]["resources"]["limits"])
 
 
 def test_things_start_in_order() -> None:
@@ -52,13 +89,41 @@ def test_what_runs_for_long_has_a_health_check_and_comes_back() -> None:
         assert SERVICES[name]["restart"] == "unless-stopped"
 
 
-def test_the_password_is_required_and_stays_out_of_the_url() -> None:
-    """A missing one stops compose with a sentence; any character may be in it, because no URL is made of it."""
-    for name, variable in (("db", "POSTGRES_PASSWORD"), ("service", "PGPASSWORD"), ("migrate", "PGPASSWORD")):
-        assert SERVICES[name]["environment"][variable].startswith("${POSTGRES_PASSWORD:?")
-    assert "PASSWORD" not in SERVICES["service"]["environment"]["BESTARM_DATABASE_URL"]
-    assert re.search(r"^POSTGRES_PASSWORD=$", text_of(".env.example"), re.MULTILINE), "no password is shipped"
-    assert ".env" in text_of(".gitignore").splitlines()
+def test_secrets_are_files_and_in_no_variable() -> None:
+    """Any character may be in one; each container has those that it needs, and `compose-secrets` makes all of them."""
+    given = {name: one["secrets"] for name, one in SERVICES.items() if "secrets" in one}
+    assert given == {
+        "db": ["database_password"],
+        "migrate": ["database_password"],
+        "service": ["database_password", "admin_key"],
+        "grafana": ["grafana_password"],
+    }
+    for name, secrets in given.items():
+        paths = [value for value in SERVICES[name]["environment"].values() if str(value).startswith("/run/secrets/")]
+        assert sorted(paths) == sorted(f"/run/secrets/{secret}" for secret in secrets)
+        assert not [variable for variable in SERVICES[name]["environment"] if re.search(r"(PASSWORD|KEY|SECRET)$", variable)]
+    files = {name: one["file"] for name, one in COMPOSE["secrets"].items()}
+    assert files == {name: f"./secrets/{name}" for name in ("database_password", "admin_key", "grafana_password")}
+    assert f"for name in {' '.join(files)};" in text_of("scripts/compose-secrets")
+    assert {".env", "/secrets/"} <= set(text_of(".gitignore").splitlines())
+
+
+@pytest.mark.process
+def test_secrets_are_made_once(tmp_path: Path) -> None:
+    """For the users of the containers to read, in a folder that is closed to everybody else; those that are there stay."""
+    script = tmp_path / "scripts/compose-secrets"
+    script.parent.mkdir()
+    shutil.copy(ROOT / "scripts/compose-secrets", script)
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets/admin_key").write_text("mine")
+    for _ in range(2):
+        subprocess.run([script], check=True)
+    made = {path.name: path.read_text() for path in (tmp_path / "secrets").iterdir()}
+    assert made["admin_key"] == "mine"
+    assert len(made["database_password"].strip()) == len(made["grafana_password"].strip()) == 64
+    assert made["database_password"] != made["grafana_password"]
+    assert oct((tmp_path / "secrets").stat().st_mode) == "0o40700"
+    assert oct((tmp_path / "secrets/database_password").stat().st_mode) == "0o100644"
 
 
 def test_every_variable_that_compose_reads_is_in_the_example() -> None:
@@ -77,8 +142,11 @@ def test_the_database_is_on_a_volume() -> None:
 
 
 def test_requests_in_flight_may_finish() -> None:
-    """The container is killed only after the service's own grace."""
+    """The container is killed only after the service's own grace, in compose and with the page's `docker run`."""
     assert _seconds(SERVICES["service"]["stop_grace_period"]) > serving.GRACE_SECONDS
+    told = re.search(r"^docker run .*--stop-timeout (\d+)", text_of("docs/deployment.md"), re.MULTILINE)
+    assert told is not None
+    assert int(told[1]) > serving.GRACE_SECONDS
 
 
 @pytest.mark.parametrize("name", ["migrate", "service"])
@@ -101,7 +169,11 @@ def test_commands_are_commands_of_ours(name: str) -> None:
 def test_the_image_runs_as_nobody_in_particular() -> None:
     """A numbered user other than root, set after everything that needs root."""
     order = [instruction for instruction, _ in _instructions()]
-    assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", _last("USER"))
+    user, _, group = _last("USER").partition(":")
+    assert re.fullmatch(r"[1-9]\d*", user)
+    made = " ".join(value for instruction, value in _instructions() if instruction == "RUN")
+    assert f"groupadd --system --gid {group} bestarm" in made
+    assert f"useradd --system --uid {user} --gid bestarm" in made
     assert "RUN" not in order[order.index("USER") :]
 
 

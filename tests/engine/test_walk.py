@@ -17,24 +17,32 @@ from typing import Any
 
 import pytest
 import uvicorn
+from pydantic import SecretStr
 
 from service.engine.queue import Command, Recipient
 from service.main import create_app
 from service.settings import Settings
 from service.web.fast_path.protocol import FastPathProtocol
 from testing.databases import NewDatabase
+from testing.server import ADMIN_KEY
 
 _ROOT = Path(__file__).parents[2]
 _MOST_STOPS = 16
-_MOST_CARRIED = 10
+_MOST_CARRIED = 14
 _PAGE = _ROOT / "docs/architecture.md"
 _ENGINES = {"service/storage/groups/postgres.py", "service/storage/groups/sqlite.py"}
 # Not ours.
 _THE_LOOPS_OWN = {"call_soon"}
-_ASK = b"POST /v1/experiments/walk/assignments HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
+_ASK = (
+    b"POST /v1/experiments/walk/assignments HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "
+    + ADMIN_KEY.encode()
+    + b"\r\nContent-Length: 0\r\n\r\n"
+)
 _NEW = (
     b'{"key": "walk", "arms": [{"key": "a"}, {"key": "b"}, {"key": "c"}]}',
-    b"POST /v1/experiments HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b",
+    b"POST /v1/experiments HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "
+    + ADMIN_KEY.encode()
+    + b"\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b",
 )
 
 
@@ -90,7 +98,7 @@ def _file_of(frame: FrameType | None) -> str:
 def _serving(url: str, tracer: _Tracer) -> Iterator[int]:
     """The application on a connection of uvicorn's in a thread of its own, traced."""
     listening = socket.create_server(("127.0.0.1", 0))
-    app = create_app(Settings(database_url=url))
+    app = create_app(Settings(database_url=url, admin_key=SecretStr(ADMIN_KEY)))
     config = uvicorn.Config(app, http=FastPathProtocol, log_level="warning", proxy_headers=False, lifespan="on")
     server = uvicorn.Server(config)
     server.install_signal_handlers = lambda: None  # type: ignore[attr-defined,unused-ignore] # signals are for main threads

@@ -17,6 +17,7 @@ from service.application.commands.ask import Ask, AskAnswer
 from service.application.commands.expire import Sweep
 from service.application.commands.tell import Tell, TellAnswer
 from service.domain import Arm, Changes, Event, Expiry
+from service.domain.callers import by_service
 from service.storage.groups import writes
 from service.storage.queries import stored_experiments, stored_history
 from testing.workers import Workers
@@ -111,7 +112,7 @@ def test_a_request_queued_just_before_the_end_is_served(workers: Workers, key: s
     writer = workers.contexts[0].writer
 
     async def ask_and_close() -> AskAnswer:
-        asked = asyncio.ensure_future(writer.submit(key, Ask(None)))
+        asked = asyncio.ensure_future(writer.submit(by_service(key), Ask(None)))
         await asyncio.sleep(0)
         await writer.close()
         return await asyncio.wait_for(asked, 10)

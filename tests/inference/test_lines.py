@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.inference.lines import between_tangents, least_of_convex, least_of_limited_bend
+from service.inference.lines import between_tangents, largest_log_product, least_of_convex, least_of_limited_bend
 from service.inference.samples import Floats
 from tests.inference.arms import unhurried
 
@@ -94,3 +94,20 @@ def test_tangents_cross_below_a_convex_function(slopes: list[float], bend: float
     assert bound(first, last) <= lowest + 1e-9
     assert right_slope < 0 or bound(-np.inf, last) <= lowest + 1e-9
     assert left_slope > 0 or bound(first, -np.inf) <= lowest + 1e-9
+
+
+@unhurried
+@given(
+    high=st.floats(1.0, 1e9),
+    low=st.floats(1.0, 1e9),
+    octave=st.integers(-20, 12),
+    margin=st.floats(-0.99, 0.99),
+)
+def test_the_largest_product_is_that_of_a_fine_grid_and_never_below_it(
+    high: float, low: float, octave: int, margin: float
+) -> None:
+    """For any counts, growth and margin, also where it is largest at an end."""
+    growth, means = 2.0**octave, np.linspace(max(0.0, -margin), min(1.0, 1.0 - margin), 2001)
+    on_grid = float((high * np.log1p(growth * means) + low * np.log1p(growth * (1.0 - margin - means))).max())
+    found = float(largest_log_product(np.array([high]), np.array([low]), np.array([growth]), margin)[0])
+    assert on_grid * (1.0 - 1e-12) <= found <= on_grid * (1.0 + 1e-4)

@@ -63,7 +63,7 @@ def test_bounded_wealth_falls_with_the_candidate(
     samples = Samples(rewards * filled, mean * filled, rewards * spread**2 * mean * (1 - mean) * filled)
     for log_wealth in (
         bounded.log_wealth(samples, np.full((1, len(candidates)), place), candidates),
-        bounded.log_bet_wealth(samples, bounded.ODDS[place : place + 1, None], candidates)[0],
+        bounded.log_bet_wealth(bounded.worst_coin(samples), bounded.ODDS[place : place + 1, None], candidates)[0],
     ):
         assert (np.diff(log_wealth) <= 1e-9 * (1.0 + np.abs(log_wealth[1:]))).all()
 
@@ -79,7 +79,12 @@ def test_no_rewards_with_these_sums_earn_less(rewards: list[float], bet: float, 
     told = np.array(rewards)
     sample = Samples(*(np.array([value]) for value in (float(len(told)), told.mean(), ((told - told.mean()) ** 2).sum())))
     earned = np.log1p(bet * told).sum() - len(told) * np.log1p(bet * candidate)
-    assert bounded.log_bet_wealth(sample, np.array([bet]), np.array([candidate]))[0] <= earned + 1e-9 * (1.0 + abs(earned))
+    counted = bounded.log_bet_wealth(bounded.worst_coin(sample), np.array([bet]), np.array([candidate]))[0]
+    assert counted <= earned + 1e-9 * (1.0 + abs(earned))
+    by_slope = bounded.log_slope_wealth(
+        bounded.worst_coin(sample), np.array([bet / (1.0 + bet * candidate)]), np.array([candidate])
+    )
+    assert by_slope[0] == pytest.approx(counted, rel=1e-7, abs=1e-9)
 
 
 @pytest.mark.parametrize(("heads", "size"), [(1, 1.0), (7, 0.4), (20, 0.02), (20, 1.0)])
@@ -87,7 +92,7 @@ def test_a_coin_of_zeros_earns_just_that(heads: int, size: float) -> None:
     """So no larger wealth could be counted on from the three sums."""
     share = heads / 20
     sample = Samples(np.array([20.0]), np.array([share * size]), np.array([20.0 * share * (1 - share) * size**2]))
-    counted, bets = bounded.log_bet_wealth(sample, bounded.ODDS[:, None], np.array([0.1]))[:, 0], bounded.ODDS
+    counted, bets = bounded.log_bet_wealth(bounded.worst_coin(sample), bounded.ODDS[:, None], np.array([0.1]))[:, 0], bounded.ODDS
     np.testing.assert_allclose(counted, heads * np.log1p(bets * size) - 20.0 * np.log1p(bets * 0.1), rtol=1e-9, atol=1e-9)
 
 

@@ -12,7 +12,7 @@ from service.inference import bounded as bounded_rewards
 from service.inference import real
 from service.inference.bounded_pairs import BETS, log_evidence_ceiling
 from service.inference.levels import pair_levels
-from service.inference.pairs import independent_product_goal, real_ceiling
+from service.inference.pairs import evidence, independent_product_goal, real_ceiling
 from service.inference.samples import Samples
 from service.inference.separation import all_shown, rival_evidence
 from tests.inference.arms import BINARY, REAL, Arms, arms_of, bounded, rewards_between, unhurried
@@ -159,6 +159,33 @@ def test_the_goal_for_a_product_of_independent_evidence_solves_its_equation() ->
     goals = -np.log(np.array([0.05, 1e-6, 1e-12]))
     log_z = independent_product_goal(goals)
     np.testing.assert_allclose((1 + log_z) * np.exp(-log_z), np.exp(-goals), rtol=1e-9)
+    for goal, alone in zip(goals, log_z, strict=True):  # many that are alike are solved once
+        assert independent_product_goal(np.full(3, goal)).tolist() == [alone] * 3
+
+
+@unhurried
+@given(
+    counts=st.tuples(st.integers(2, 10**6), st.integers(2, 10**6)),
+    gap=st.floats(0.0, 30.0),
+    spreads=st.tuples(st.floats(0.0, 100.0), st.floats(0.001, 100.0)),
+    short=st.floats(-1e-6, 1.0),
+)
+def test_real_rewards_are_shown_only_if_no_common_mean_has_less_evidence(
+    counts: tuple[int, int], gap: float, spreads: tuple[float, float], short: float
+) -> None:
+    """For gaps of any size in standard errors, and levels right where the least evidence on a fine grid is."""
+    low, high = (
+        Samples(np.array([float(count)]), np.array([0.0]), np.array([count * spread]))
+        for count, spread in zip(counts, spreads, strict=True)
+    )
+    high = high.shifted(gap * float(np.sqrt(low.squares[0] / counts[0] ** 2 + high.squares[0] / counts[1] ** 2)))
+    grid = np.linspace(0.0, high.means[0], 4001)
+    least = float(np.min(real.log_evidence(high, grid) + real.log_evidence(low, grid)))
+    asked = least + 1e-6 * (1.0 + abs(least)) - short
+    level = (1.0 + asked) * np.exp(-asked)  # of which this is the goal
+    if 0.5 < asked < 600.0:
+        shown = float(evidence(REAL, high, low, np.array([level]))[0]) == 1.0
+        assert not shown or least >= asked
 
 
 @unhurried
@@ -178,8 +205,8 @@ def test_the_cheap_first_look_never_rules_out_a_pair_that_could_be_shown(
     grid = np.linspace(low.means[0], high.means[0], 4001)
     least = np.min(real.log_evidence(high, grid) + real.log_evidence(low, grid))
     assert least <= real_ceiling(high, low)[0] * 1.001 + 1e-6
-    above = bounded_rewards.log_bet_wealth(high, BETS[:, None], grid)
-    below = bounded_rewards.log_bet_wealth(bounded_rewards.mirrored(low), BETS[:, None], 1.0 - grid)
+    above = bounded_rewards.log_bet_wealth(bounded_rewards.worst_coin(high), BETS[:, None], grid)
+    below = bounded_rewards.log_bet_wealth(bounded_rewards.worst_coin(bounded_rewards.mirrored(low)), BETS[:, None], 1.0 - grid)
     best = above.max(axis=0) + below.max(axis=0)
     ceilings = log_evidence_ceiling(high.pick(np.zeros(len(grid), int)), low.pick(np.zeros(len(grid), int)), grid)
     assert (best <= ceilings + 1e-6 * (1.0 + ceilings)).all()

@@ -46,6 +46,13 @@ def test_what_was_shown_stands_when_another_arm_leads() -> None:
     assert sentences.endswith("Green leads Blue now by 3.1 percentage points after 1,180 rewards.")
 
 
+def test_it_says_how_much_was_imported() -> None:
+    """In its number; nothing where nothing was."""
+    assert summary(replace(LEADING, imported=1000)).endswith(" 1,000 of the 1,180 rewards were imported (told without an ask).")
+    assert summary(replace(LEADING, imported=1)).endswith(" 1 of the 1,180 rewards was imported (told without an ask).")
+    assert "imported" not in summary(LEADING)
+
+
 def test_it_says_that_there_is_nothing_yet() -> None:
     """No reward, one arm, one arm with rewards, few rewards, a tie."""
     assert summary(Facts(leader=None, state="collecting")) == "No reward has arrived yet, so no arm can be recommended."

@@ -34,7 +34,7 @@ def log_evidence(kind: RewardKind, high: Samples, low: Samples, high_means: Floa
 
     def wealth(arm: Samples, bets: Floats, candidates: Floats) -> Floats:
         if kind == "bounded":
-            return bounded.log_bet_wealth(arm, bets[:, None], candidates)
+            return bounded.log_bet_wealth(bounded.worst_coin(arm), bets[:, None], candidates)
         return bets[:, None] * successes(arm) - arm.counts * np.log1p(np.expm1(bets)[:, None] * candidates)
 
     (above, below), (above_quarter, below_quarter) = (

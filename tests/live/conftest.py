@@ -12,9 +12,9 @@ from testing.server import Server
 
 
 @pytest.fixture(scope="package")
-def live(new_database: NewDatabase) -> Iterator[Server]:
-    """The running service."""
-    with Server(new_database(), workers=2, measured=True, BESTARM_SWEEP_SECONDS="0.1") as running:
+def live(new_database: NewDatabase, engine: str) -> Iterator[Server]:
+    """The running service; coverage follows it on PostgreSQL, as the one that all folders share."""
+    with Server(new_database(), workers=2, measured=engine == "postgresql", BESTARM_SWEEP_SECONDS="0.1") as running:
         yield running
 
 

@@ -18,6 +18,7 @@ from service.application.commands.delete import Deleter
 from service.application.commands.experiments import Described
 from service.application.commands.idempotency import Once
 from service.application.commands.lifecycle import LifecycleMove
+from service.domain.callers import by_service
 from service.errors import ExperimentNotFound, ExperimentNotRunning
 from service.storage import removal
 from testing.databases import NewDatabase
@@ -36,7 +37,7 @@ def _archive(workers: Workers, key: str, arm: str = "a") -> None:
 
 
 def _delete(workers: Workers, key: str, worker: int = 0) -> None:
-    workers.run(delete.delete(workers.contexts[worker], key, key))
+    workers.run(delete.delete(workers.contexts[worker], by_service(key), key))
 
 
 def _orphans(rows: Rows) -> dict[str, int]:
@@ -210,7 +211,7 @@ def test_replay_is_clean_after_reopening_and_of_a_duplicate(workers: Workers) ->
     workers.submit("one", LifecycleMove("resume"))
     write_history(workers, "one", 2_000)
     once: Once[Described] = Once("duplicate", None, "", creates=True, render=lambda _: b"")
-    workers.run(duplicate.duplicate(workers.contexts[1], "one", "two", once))
+    workers.run(duplicate.duplicate(workers.contexts[1], by_service("one"), "two", once))
     workers.submit("two", LifecycleMove("start"))
     write_history(workers, "two", 2_000)
     assert workers.replay("one") > 5_000

@@ -12,6 +12,7 @@ from service.application.commands.arms import ChangeArm
 from service.application.commands.ask import Ask, AskAnswer
 from service.application.commands.experiments import Described, Patch
 from service.application.commands.lifecycle import LifecycleMove
+from service.domain.callers import by_service
 from service.errors import IdempotencyKeyReused, VersionConflict
 from testing.workers import Workers
 
@@ -29,7 +30,7 @@ def test_a_known_and_a_new_unit_cannot_share_a_key(workers: Workers, key: str, u
 
         async def race(units: list[str] = units, used: str = used) -> list[AskAnswer | BaseException]:
             asked = [
-                workers.contexts[worker].writer.submit(key, Ask(name, used))
+                workers.contexts[worker].writer.submit(by_service(key), Ask(name, used))
                 for worker in (0, 1)
                 for name in (units if worker else reversed(units))
             ]
@@ -51,9 +52,9 @@ def test_asks_that_race_a_conclusion_have_one_answer_a_key(workers: Workers, key
 
         async def race(name: str = name) -> list[AskAnswer]:
             first, second = (context.writer for context in workers.contexts)
-            asked = [writer.submit(name, Ask("u", "one")) for writer in (first, second)]
-            ended = asyncio.create_task(first.submit(name, LifecycleMove("conclude", "b")))
-            asked += [writer.submit(name, Ask("u", "one")) for writer in (first, second)]
+            asked = [writer.submit(by_service(name), Ask("u", "one")) for writer in (first, second)]
+            ended = asyncio.create_task(first.submit(by_service(name), LifecycleMove("conclude", "b")))
+            asked += [writer.submit(by_service(name), Ask("u", "one")) for writer in (first, second)]
             answers = await asyncio.gather(*asked)
             await ended
             return answers
@@ -76,7 +77,7 @@ def test_of_changes_on_one_condition_one_is_made(workers: Workers, key: str) -> 
         patches = [Patch({"name": f"by {number}"}, unnamed) for number in range(10)]
         names = [ChangeArm("a", {"name": f"by {number}"}, lambda _, arm: arm.name == "a") for number in range(10)]
         changes: list[Any] = [*patches, *names]
-        asked = [workers.contexts[place % 2].writer.submit(key, change) for place, change in enumerate(changes)]
+        asked = [workers.contexts[place % 2].writer.submit(by_service(key), change) for place, change in enumerate(changes)]
         return list(await asyncio.gather(*asked, return_exceptions=True))
 
     refused = Counter(type(answer) is VersionConflict for answer in workers.run(race()))

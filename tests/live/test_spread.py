@@ -14,8 +14,10 @@ from service.application.commands.arms import ChangeArm
 from service.application.commands.ask import Ask, AskAnswer
 from service.application.commands.tell import ObservationItem, Observe, Tell
 from service.domain import PolicySpec, RewardSpec
+from service.domain.callers import by_service
 from testing.databases import NewDatabase
-from testing.server import LIMITS, Server
+from testing.json_client import JsonClient
+from testing.server import Server
 from testing.workers import Workers
 from tests.live.model import Model, ModelArm, Settings
 
@@ -31,7 +33,7 @@ def test_a_thousand_simultaneous_asks_split_as_the_targets_say(workers: Workers,
     targets = {one.arm.key: one.target_share for one in workers.look(key).standings}
 
     async def ask_all() -> list[AskAnswer]:
-        asked = [workers.contexts[number % 2].writer.submit(key, Ask(None)) for number in range(_ASKS)]
+        asked = [workers.contexts[number % 2].writer.submit(by_service(key), Ask(None)) for number in range(_ASKS)]
         return await asyncio.gather(*asked)
 
     counts = Counter(answer.arm.key for answer in workers.run(ask_all()))
@@ -50,15 +52,12 @@ def test_a_thousand_asks_over_http_split_as_the_targets_say(live: Server, http: 
     http.post(f"{path}/observations", json={"observations": items})
     targets = {arm["arm"]: arm["target_share"] for arm in http.get(f"{path}/recommendation").json()["arms"]}
 
-    async def ask_in_turn(client: httpx.AsyncClient) -> list[dict[str, Any]]:
-        return [(await client.post(f"{path}/assignments", json={})).json() for _ in range(_ASKS // _IN_FLIGHT)]
+    def ask_in_turn(_client: int) -> list[dict[str, Any]]:
+        with JsonClient(live.url) as client:
+            return [client.ask(key) for _ in range(_ASKS // _IN_FLIGHT)]
 
-    async def ask_all() -> list[dict[str, Any]]:
-        async with httpx.AsyncClient(base_url=live.url, timeout=300, limits=LIMITS) as client:
-            answers = await asyncio.gather(*(ask_in_turn(client) for _ in range(_IN_FLIGHT)))
-        return [one for part in answers for one in part]
-
-    drawn = asyncio.run(ask_all())
+    with ThreadPoolExecutor(_IN_FLIGHT) as clients:
+        drawn = [one for part in clients.map(ask_in_turn, range(_IN_FLIGHT)) for one in part]
     assert sorted(one["draw"] for one in drawn) == list(range(1, _ASKS + 1))
     total = _ASKS + len(evidence)
     counts = Counter(one["arm"] for one in drawn)

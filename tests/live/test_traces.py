@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-import httpx
 import numpy as np
 import pytest
 
-from testing.server import LIMITS, Server
+from testing.json_client import JsonClient
+from testing.server import Server
 from tests.live.model import Model, ModelArm, Settings
 
 _TRACES = 20
@@ -46,7 +46,7 @@ def trace(number: int) -> Trace:
     return Trace(number, settings, arms, list(rng.random(arms)))
 
 
-async def play(client: httpx.AsyncClient, key: str, played: Trace) -> None:
+def play(client: JsonClient, key: str, played: Trace) -> None:
     """Ask and tell over HTTP and in the model, side by side."""
     rng = np.random.default_rng([21, played.number])
     settings = played.settings
@@ -56,28 +56,26 @@ async def play(client: httpx.AsyncClient, key: str, played: Trace) -> None:
         policy["ties"] = settings.ties
     if settings.policy == "almost_tracking":
         policy["sufficiency_by"] = settings.sufficiency_by
-    made = {
-        "key": key,
-        "arms": [{"key": name} for name in names],
-        "policy": policy,
-        "reward": {"kind": settings.reward, "goal": "minimize" if settings.minimize else "maximize"},
-        "expiry": {"after_seconds": settings.expiry[0], "reward": settings.expiry[1]} if settings.expiry else None,
-    }
-    assert (await client.post("/v1/experiments", json=made)).status_code == 201
+    client.create(
+        key,
+        arms=[{"key": name} for name in names],
+        policy=policy,
+        reward={"kind": settings.reward, "goal": "minimize" if settings.minimize else "maximize"},
+        expiry={"after_seconds": settings.expiry[0], "reward": settings.expiry[1]} if settings.expiry else None,
+    )
     model = Model(settings, [ModelArm(name) for name in names])
     for ask in range(_DRAWS):
         for index, assignment, reward in played.waiting.pop(ask, []):
-            told = await client.post(f"/v1/experiments/{key}/assignments/{assignment}/reward", json={"reward": reward})
-            assert told.status_code == 200
+            client.tell(key, assignment, reward)
             model.tell(model.draws[index], reward, correct=False)
-        answer = (await client.post(f"/v1/experiments/{key}/assignments", json={})).json()
+        answer = client.ask(key)
         reason, arm, number = model.ask(None, None, 0)
         assert (answer["reason"], answer["arm"], answer["draw"]) == (reason, names[arm], number), (played.number, ask)
         luck, late, lost = rng.random(), int(rng.integers(0, 25)), rng.random() < 0.3
         reward = float(rng.normal(played.rates[arm])) if settings.reward == "real" else float(luck < played.rates[arm])
         if not lost:
             played.waiting.setdefault(ask + 1 + late, []).append((ask, answer["id"], reward))
-    seen = (await client.get(f"/v1/experiments/{key}/recommendation")).json()
+    seen = client.send("GET", f"/v1/experiments/{key}/recommendation").body
     ranked = model.ranking()
     assert seen["arm"] == (names[ranked[0]] if ranked else None)
     assert [shown["mean"] for shown in seen["arms"]] == [model.standing(arm).mean for arm in range(played.arms)]
@@ -87,8 +85,9 @@ async def play(client: httpx.AsyncClient, key: str, played: Trace) -> None:
 def test_twenty_delayed_traces_are_drawn_arm_for_arm(live: Server, key: str) -> None:
     """Rewards up to 24 asks late, 30% lost, all policies, both directions: every arm, reason and number alike."""
 
-    async def play_all() -> None:
-        async with httpx.AsyncClient(base_url=live.url, timeout=300, limits=LIMITS) as client:
-            await asyncio.gather(*(play(client, f"{key}-{number}", trace(number)) for number in range(_TRACES)))
+    def play_one(number: int) -> None:
+        with JsonClient(live.url) as client:
+            play(client, f"{key}-{number}", trace(number))
 
-    asyncio.run(play_all())
+    with ThreadPoolExecutor(_TRACES) as threads:
+        assert list(threads.map(play_one, range(_TRACES))) == [None] * _TRACES

@@ -101,6 +101,7 @@ def test_auto_is_what_a_new_experiment_would_have(tmp_path: Path) -> None:
     with (tmp_path / "results.csv").open() as file:
         named = [row["policy"] for row in csv.DictReader(file)]
     assert named == [became, "simple_tracking:ties=paper", "simple_tracking:s=1.5:guard=0.25"]
+    assert "…" not in text  # the screen tells variants apart, too
 
 
 def test_an_unwritable_folder_is_refused(tmp_path: Path) -> None:

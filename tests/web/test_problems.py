@@ -76,3 +76,18 @@ def test_an_unexpected_failure_tells_nothing_but_its_name() -> None:
     )
     assert answer.headers["connection"] == "close"  # as the server does after a defect
     assert "secret" not in answer.text
+
+
+def test_a_defect_below_ofrep_has_the_protocol_s_shape() -> None:
+    """Providers of OpenFeature read no problems, not even this one: of an application that was never started."""
+
+    async def ask() -> httpx.Response:
+        transport = httpx.ASGITransport(create_app(), raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            return await client.post("/ofrep/v1/evaluate/flags", headers={"X-Request-Id": "mine"})
+
+    answer = asyncio.run(ask())
+    assert (answer.status_code, answer.headers["content-type"]) == (500, "application/json")
+    assert list(answer.json()) == ["errorDetails"]
+    assert (answer.headers["x-request-id"], answer.headers["connection"]) == ("mine", "close")
+    assert "context" not in answer.text

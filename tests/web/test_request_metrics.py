@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +15,12 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from testing.server import Server
+from service.domain.callers import ALL_SCOPES, Caller
+from service.web import request_metrics
+from service.web.request_metrics import count_request, exposition, show_requests_by_key
+from testing.credentials import Credential, of_each_kind
+from testing.json_client import JsonClient, arms
+from testing.server import ADMIN_KEY, NO_CERTIFICATES, Server
 
 _ASK = "/v1/experiments/{key}/assignments"
 _TELL = "/v1/experiments/{key}/assignments/{id}/reward"
@@ -46,10 +53,10 @@ def test_asks_and_tells_are_counted_over_all_workers(serving: Server) -> None:
     arms = [{"key": "grey"}, {"key": "green"}]
     assert httpx.post(f"{serving.url}/v1/experiments", json={"key": "counted", "arms": arms}).status_code == 201
     for _ in range(12):  # a new connection each time: any worker may take it
-        asked = httpx.post(f"{serving.url}/v1/experiments/counted/assignments", json={})
+        asked = httpx.post(f"{serving.url}/v1/experiments/counted/assignments", json={}, verify=NO_CERTIFICATES)
         reward = f"{serving.url}/v1/experiments/counted/assignments/{asked.json()['id']}/reward"
-        assert httpx.post(reward, json={"reward": 1}).status_code == 200
-        assert httpx.post(reward, json={"reward": 0}).status_code == 409
+        assert httpx.post(reward, json={"reward": 1}, verify=NO_CERTIFICATES).status_code == 200
+        assert httpx.post(reward, json={"reward": 0}, verify=NO_CERTIFICATES).status_code == 409
     with serving.client() as client:
         assert count(client, "bestarm_request_seconds_count", method="POST", route=_ASK, status="201") == 12
         assert count(client, "bestarm_request_seconds_count", method="POST", route=_TELL, status="200") == 12
@@ -61,6 +68,91 @@ def test_asks_and_tells_are_counted_over_all_workers(serving: Server) -> None:
         assert count(client, "bestarm_group_requests_sum") >= 36
         assert count(client, "bestarm_group_seconds_count") == count(client, "bestarm_group_requests_count") > 0
         assert count(client, "bestarm_queue_depth") == 0
+
+
+@pytest.fixture(scope="module")
+def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Two workers with keys, which nobody else uses."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('keyed')}/bestarm.db"
+    with Server(url, workers=2, measured=True, key=ADMIN_KEY) as running:
+        yield running
+
+
+def test_requests_by_key_and_reason_add_up_to_what_clients_saw(keyed: Server) -> None:
+    """Over two workers and both ways in: every answer once, by the id of its key, and every refusal by what was wrong."""
+    with JsonClient(keyed.url, key=ADMIN_KEY) as admin:
+        admin.create("counted", arms=arms(2), sticky=True)
+        names = {one.name: one for one in of_each_kind(admin, "counted") if "session" not in one.name}
+        made = {key["prefix"]: key["id"] for key in admin.send("GET", "/v1/keys?page_size=100").body["keys"]}
+    seen: Counter[str] = Counter()
+    answered: Counter[int] = Counter()
+    with keyed.client() as client:  # by the administrator's key
+        before, refused_before = _by_key(client), _by_reason(client)
+    for round_ in range(3):  # a new connection each time: any worker may take it
+        for credential in names.values():
+            for by_framework in (False, True):
+                with JsonClient(keyed.url, by_framework=by_framework) as wire:
+                    body = {"unit": f"u{round_}"}
+                    reply = wire.send("POST", "/v1/experiments/counted/assignments", body, **credential.sent)
+                answered[reply.status] += 1
+                seen[_key_of(credential, made)] += 1
+    assert answered.keys() == {200, 201, 401, 403, 404}
+    expected = {
+        "missing": 6,
+        "malformed": 24,
+        "unknown": 6,
+        "revoked": 6,
+        "expired": 6,
+        "scope": 18,
+        "experiment": 6,
+        "origin": 18,
+    }
+    deadline = time.monotonic() + 20
+    with keyed.client() as client:
+        while True:
+            by_key = _by_key(client) - before
+            del by_key["admin"]  # those that look
+            by_reason = _by_reason(client) - refused_before
+            if (by_key, dict(by_reason)) == (seen, expected):
+                break
+            assert time.monotonic() < deadline, (by_key, seen, by_reason)
+            time.sleep(0.1)
+        statuses = Counter[int]()
+        for (name, labels), value in read(client).items():
+            if name == "bestarm_request_seconds_count" and dict(labels)["route"] in {_ASK, "other"}:
+                statuses[int(dict(labels)["status"])] += int(value)
+    assert statuses == answered
+
+
+def _key_of(credential: Credential, made: dict[str, str]) -> str:
+    """The id that a request with this credential is counted under: nobody's, if it is good for nothing here."""
+    if not credential.scopes:
+        return "none"
+    return next(key for prefix, key in made.items() if (credential.secret or "").startswith(f"{prefix}_"))
+
+
+def _by_key(client: httpx.Client) -> Counter[str]:
+    return _sums(client, "bestarm_key_requests_total", "key")
+
+
+def _by_reason(client: httpx.Client) -> Counter[str]:
+    return _sums(client, "bestarm_auth_failures_total", "reason")
+
+
+def _sums(client: httpx.Client, name: str, label: str) -> Counter[str]:
+    return Counter({dict(labels)[label]: int(value) for (one, labels), value in read(client).items() if one == name})
+
+
+def test_only_so_many_keys_have_a_series(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first ones that are used; all others are counted together."""
+    monkeypatch.setattr(request_metrics, "_named_keys", set())
+    monkeypatch.setattr(request_metrics, "_by_key", Counter())  # without what other tests have counted
+    for number in range(300):
+        count_request("GET", "/healthz", 200, 0.0, Caller(ALL_SCOPES, f"key_of_many_{number}"))
+    asyncio.run(show_requests_by_key())
+    shown = exposition().decode()
+    assert shown.count('bestarm_key_requests_total{key="key_of_many_') == 100
+    assert 'bestarm_key_requests_total{key="other"} 200.0' in shown
 
 
 def test_what_a_lane_changes_is_counted(serving: Server) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from service.application.commands.idempotency import Once, Rendered
     from service.application.live.reader import WritingReader
     from service.domain import ArmRecord
+    from service.domain.callers import Access
     from service.engine.ledger import Ledger
 
 
@@ -87,11 +88,11 @@ def _require_changeable(ledger: Ledger) -> None:
         raise IllegalTransition(f"Experiment {ledger.experiment.key!r} is archived and cannot be changed.")
 
 
-async def add_arm(context: WritingReader, key: str, arm: Arm, once: Once[ArmRecord]) -> Rendered:
+async def add_arm(context: WritingReader, access: Access, arm: Arm, once: Once[ArmRecord]) -> Rendered:
     """A new arm, once per idempotency key."""
-    return await context.writer.submit(key, OnceCommand(once, AddArm(arm)))
+    return await context.writer.submit(access, OnceCommand(once, AddArm(arm)))
 
 
-async def change_arm(context: WritingReader, key: str, command: ChangeArm) -> ArmRecord:
+async def change_arm(context: WritingReader, access: Access, command: ChangeArm) -> ArmRecord:
     """A changed arm."""
-    return await context.writer.submit(key, command)
+    return await context.writer.submit(access, command)

@@ -12,6 +12,7 @@ from msgspec import structs
 from service.application.commands.idempotency import NOTE, OnceCommand, Rendered
 from service.domain import Arm, Assignment, AssignmentState, AssignmentStatus, StoredReply, state_when_drawn
 from service.domain.lookups import NotLookedUp
+from service.engine.batch_draws import draw_many
 from service.errors import ExperimentNotRunning, IdempotencyKeyReused, UnitRequired
 from service.storage.queries import stored_assignments, stored_experiments, stored_history
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from service.application.commands.idempotency import Once
     from service.application.live.reader import WritingReader
+    from service.domain.callers import Access, Scope
     from service.domain.lookups import LookupRequest
     from service.engine.ledger import Ledger
     from service.storage.database import Connection
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 # Of the keys that asks keep besides those that are kept with their draws.
 _ROUTE = "assignments"
+# What is left of the note of an answer whose unit was forgotten.
+FORGOTTEN = b"forgotten"
 
 
 class FirstAnswer(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -67,6 +71,12 @@ class Ask(msgspec.Struct, frozen=True, gc=False):
     unit: str | None
     idempotency_key: str | None = None
     weight: ClassVar[int] = 1
+    scope: ClassVar[Scope] = "assign"
+
+    @property
+    def by_unit(self) -> bool:
+        """It says who asks."""
+        return self.unit is not None
 
     def request_lookups(self, lookups: LookupRequest, ledger: Ledger) -> None:
         """What this key was used for, the assignment of this unit."""
@@ -101,7 +111,7 @@ class Ask(msgspec.Struct, frozen=True, gc=False):
         answer = _without_draw(ledger, self.unit) or _fresh(ledger, ledger.draw(self.unit, key, now))
         if key is not None:
             note = NOTE + msgspec.json.encode(_first_answer(ledger, answer))
-            ledger.keep_reply(StoredReply(_ROUTE, key, _hash_of(self.unit), answer.created, note, now))
+            ledger.keep_reply(StoredReply(_ROUTE, key, hash_of(self.unit), answer.created, note, now))
         return answer
 
 
@@ -110,6 +120,12 @@ class AskMany(msgspec.Struct, frozen=True, gc=False):
 
     units: Sequence[str | None]
     by_count: bool
+    scope: ClassVar[Scope] = "assign"
+
+    @property
+    def by_unit(self) -> bool:
+        """It says for each who asks."""
+        return not self.by_count and None not in self.units
 
     @property
     def weight(self) -> int:
@@ -126,7 +142,9 @@ class AskMany(msgspec.Struct, frozen=True, gc=False):
         if self.by_count and ledger.experiment.sticky:
             raise UnitRequired("This experiment is sticky: give `units`, not `count`.")
         if ledger.always_draws:
-            return [_fresh(ledger, ledger.draw(unit, None, now)) for unit in self.units]
+            key, arms = ledger.experiment.key, ledger.arms
+            drawn = draw_many(ledger, self.units, now)
+            return [AskAnswer(key, arms[one.arm], one.unit, one.reason, one, True) for one in drawn]
         # The first ask refuses where any would: status and stickiness are the same for all of them.
         return [Ask(unit).apply(ledger, now) for unit in self.units]
 
@@ -157,7 +175,7 @@ def _fresh(ledger: Ledger, assignment: Assignment) -> AskAnswer:
     return AskAnswer(ledger.experiment.key, arm, assignment.unit, assignment.reason, assignment, created=True)
 
 
-def _hash_of(unit: str | None) -> str:
+def hash_of(unit: str | None) -> str:
     """The fingerprint of an ask's body, which is its unit."""
     return hashlib.sha256(msgspec.json.encode(unit)).hexdigest()
 
@@ -174,7 +192,7 @@ def _first_answer(ledger: Ledger, answer: AskAnswer) -> FirstAnswer:
 
 def _noted(ledger: Ledger, stored: StoredReply, unit: str | None) -> AskAnswer:
     """The answer that was noted, as far as the ledger knows it."""
-    if stored.body_hash != _hash_of(unit):
+    if stored.body_hash != hash_of(unit):
         raise IdempotencyKeyReused("This Idempotency-Key was used before with another body.")
     first = _read_note(stored.body.removeprefix(NOTE))
     arm = ledger.arms[first.arm]
@@ -188,20 +206,25 @@ def _replayed(ledger: Ledger, assignment: Assignment, unit: str | None) -> AskAn
     return structs.replace(_fresh(ledger, _when_drawn(assignment)), replayed=True)
 
 
-async def ask(context: WritingReader, key: str, unit: str | None, idempotency_key: str | None) -> AskAnswer:
+async def ask(context: WritingReader, access: Access, unit: str | None, idempotency_key: str | None) -> AskAnswer:
     """One ask, answered when its draw is durable."""
-    answer = await context.writer.submit(key, Ask(unit, idempotency_key))
+    answer = await context.writer.submit(access, Ask(unit, idempotency_key))
     return await as_first_given(context, answer) if answer.replayed else answer
 
 
 async def ask_many(
-    context: WritingReader, key: str, units: Sequence[str | None], once: Once[list[AskAnswer]], *, by_count: bool
+    context: WritingReader,
+    access: Access,
+    units: Sequence[str | None],
+    once: Once[list[AskAnswer]],
+    *,
+    by_count: bool,
 ) -> Rendered:
     """Many asks in one transaction."""
-    rendered = await context.writer.submit(key, OnceCommand(once, AskMany(units, by_count)))
+    rendered = await context.writer.submit(access, OnceCommand(once, AskMany(units, by_count)))
     if rendered.note is None:
         return rendered
-    return Rendered(rendered.created, once.render(await _noted_answers(context, key, rendered.note)), replayed=True)
+    return Rendered(rendered.created, once.render(await _noted_answers(context, access.key, rendered.note)), replayed=True)
 
 
 def creates(answers: list[AskAnswer]) -> bool:
@@ -215,6 +238,18 @@ def note_of(answers: list[AskAnswer]) -> bytes | None:
     if first is None or not all(answer.created for answer in answers):
         return None
     return b"%sdraws %d %d" % (NOTE, first.draw, len(answers))
+
+
+def named_by_note(note: bytes) -> tuple[list[int], list[int]]:
+    """The positions of arms and the draws that a stored note names; ValueError if it is none."""
+    words = note.removeprefix(NOTE).split()
+    if words == [FORGOTTEN]:
+        return [], []
+    if words[:1] == [b"draws"] and len(words) == len((b"draws", b"first", b"count")):
+        first, count = int(words[1]), int(words[2])
+        return [], [first, first + count - 1]
+    told = _read_note(note.removeprefix(NOTE))
+    return [told.arm], [] if told.draw is None else [told.draw]
 
 
 async def _noted_answers(context: WritingReader, key: str, note: bytes) -> list[AskAnswer]:

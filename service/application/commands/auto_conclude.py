@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from service.application.commands.lifecycle import LifecycleMove
 from service.domain.lookups import NotLookedUp
@@ -12,6 +12,7 @@ from service.inference.verdict import Verdict, verdict
 
 if TYPE_CHECKING:
     from service.domain import ConcludeWhen
+    from service.domain.callers import Scope
     from service.domain.lookups import LookupRequest
     from service.engine.ledger import Ledger
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class ConcludeIfSure:
     """A command like any other: written only if the version it was decided on is stored, so an experiment concludes once."""
+
+    scope: ClassVar[Scope] = "manage"
+    by_unit: ClassVar[bool] = False
 
     @property
     def weight(self) -> int:

@@ -6,12 +6,13 @@ became of the worker that began it.
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
+from service.application.pauses import pause_after
+from service.application.webhooks.hand_out import hand_out
 from service.engine.clock import now_microseconds
 from service.errors import IllegalTransition, InvalidValue, VersionConflict
-from service.storage import removal
+from service.storage import experiment_copies, removal
 from service.storage.queries import stored_experiments, stored_instance_log
 
 if TYPE_CHECKING:
@@ -19,18 +20,21 @@ if TYPE_CHECKING:
     from service.application.context import Context
     from service.application.live.reader import WritingReader
     from service.domain import Json, Progress
+    from service.domain.callers import Access
+    from service.storage.database import Database
 
 # A draft has no data that could be missed; an archived experiment was given up before.
 _DELETABLE = ("draft", "archived")
 # Some milliseconds of a transaction. On SQLite every writer waits for it.
 _ROWS_AT_ONCE = 500
-# After each chunk, as many times as long as it took: what is left of the database is for those who wait for answers.
+# After each chunk, as many times as long as it took.
 _PAUSE = 4.0
-_SHORTEST_PAUSE_SECONDS = 0.005
 
 
-async def delete(context: WritingReader, key: str, confirmed: str, condition: Condition | None = None) -> None:
+async def delete(context: WritingReader, access: Access, confirmed: str, condition: Condition | None = None) -> None:
     """Answered when nobody can find it any more, and its key is free."""
+    caller, key = access.caller, access.key
+    caller.require("admin", key)
     if confirmed != key:
         raise InvalidValue("/query/confirm", f"To delete an experiment, repeat its key: `confirm` must be {key!r}.")
     async with context.database.writing() as connection:
@@ -40,8 +44,10 @@ async def delete(context: WritingReader, key: str, confirmed: str, condition: Co
         status = progress.experiment.status
         if status not in _DELETABLE:
             raise IllegalTransition(f"Experiment {key!r} is {status}: only drafts and archived experiments can be deleted.")
+        while await hand_out(connection, progress.experiment.id):  # what webhooks are still to be told of it is told
+            pass
         await removal.mark(connection, progress)
-        await stored_instance_log.append(connection, "experiment_deleted", _details(progress), now_microseconds())
+        await stored_instance_log.append(connection, "experiment_deleted", _details(progress), now_microseconds(), caller)
 
 
 def _details(progress: Progress) -> dict[str, Json]:
@@ -59,26 +65,29 @@ def _details(progress: Progress) -> dict[str, Json]:
 
 
 class Deleter:
-    """Removes the rows of deleted experiments."""
+    """Removes the rows of deleted experiments, and of those whose load was killed."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
 
     async def remove_all(self) -> None:
         """Remove whatever is left of deleted experiments, but for those that another worker is at."""
-        async with self._context.database.reading() as connection:
+        database, now = self._context.database, now_microseconds()
+        async with database.reading() as connection:
             left = await removal.marked(connection)
+            abandoned = await experiment_copies.are_abandoned(connection, now)
+        if abandoned:
+            async with database.writing() as connection:
+                left = [*left, *await experiment_copies.give_up_abandoned(connection, now)]
         for experiment_id in left:
-            await self._remove(experiment_id)
+            await remove_rows(database, experiment_id)
 
-    async def _remove(self, experiment_id: int) -> None:
-        """Chunk by chunk, with a pause after each, until nothing is left or another worker is at it."""
-        loop = asyncio.get_running_loop()
-        place: removal.Place | None = removal.Place()
-        while place is not None:
-            began = loop.time()
-            async with self._context.database.writing() as connection:
-                if not await removal.is_ours(connection, experiment_id):
-                    return
-                place = await removal.remove_chunk(connection, experiment_id, place, _ROWS_AT_ONCE)
-            await asyncio.sleep(max(_SHORTEST_PAUSE_SECONDS, _PAUSE * (loop.time() - began)))
+
+async def remove_rows(database: Database, experiment_id: int) -> None:
+    """Those of a deleted experiment, chunk by chunk with a pause after each, until none is left or another worker is at it."""
+    place: removal.Place | None = removal.Place()
+    while place is not None:
+        async with pause_after(_PAUSE), database.writing() as connection:
+            if not await removal.is_ours(connection, experiment_id):
+                return
+            place = await removal.remove_chunk(connection, experiment_id, place, _ROWS_AT_ONCE)

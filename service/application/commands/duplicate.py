@@ -15,20 +15,24 @@ if TYPE_CHECKING:
     from service.application.commands.idempotency import Once, Rendered
     from service.application.live.reader import WritingReader
     from service.domain import Arm, Experiment
+    from service.domain.callers import Access
 
 
-async def duplicate(context: WritingReader, source: str, key: str, once: Once[Described]) -> Rendered:
+async def duplicate(context: WritingReader, source: Access, key: str, once: Once[Described]) -> Rendered:
     """Store the draft, once per idempotency key; its first event says whose duplicate it is."""
-    progress, records = await describe(context, source)
+    source.caller.require("manage", source.key)
+    progress, records = await describe(context, source.key)
     experiment = progress.experiment
-    return await store(context, _draft_of(experiment, key), [_fresh(record.arm) for record in records], once, experiment)
+    arms = [_fresh(record.arm) for record in records]
+    return await store(context, source.caller, _draft_of(experiment, key), arms, once, source=experiment)
 
 
 def _draft_of(experiment: Experiment, key: str) -> Experiment:
     """The same settings, and a seed of its own: two experiments must not fall alike. A name that was only the key follows it."""
     policy = replace(experiment.policy, seed=randbelow(LARGEST_SEED + 1), keeps_floors=True)
     name = key if experiment.name == experiment.key else experiment.name
-    return replace(experiment, id=0, key=key, name=name, policy=policy, status="draft", concluded_arm=None, last_move=None)
+    fresh = replace(experiment, id=0, key=key, name=name, policy=policy, status="draft")
+    return replace(fresh, concluded_arm=None, last_move=None, pruned_at=None)
 
 
 def _fresh(arm: Arm) -> Arm:

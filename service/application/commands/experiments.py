@@ -13,6 +13,7 @@ from service.engine.clock import now_microseconds
 from service.errors import (
     Conflict,
     ExperimentExists,
+    Forbidden,
     IllegalTransition,
     InvalidValue,
     VersionConflict,
@@ -22,10 +23,12 @@ from service.storage import creation
 from service.storage.queries import stored_experiments, stored_replies
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from service.application.commands.idempotency import Once, Rendered
     from service.application.live.reader import WritingReader
+    from service.domain import Json
+    from service.domain.callers import Access, Caller, Scope
     from service.domain.lookups import LookupRequest
     from service.engine.ledger import Ledger
     from service.engine.queue import Command
@@ -94,23 +97,42 @@ def check_arms(arms: Sequence[Arm], floor: str = "/arms") -> None:
         raise InvalidValue("/arms", "The values of all arms together must not exceed 8 MiB.")
 
 
-async def create(context: WritingReader, experiment: Experiment, arms: Sequence[Arm], once: Once[Described]) -> Rendered:
-    """Store a new experiment. Its key, and the idempotency key, are guarded by the database."""
+async def create(
+    context: WritingReader,
+    caller: Caller,
+    experiment: Experiment,
+    arms: Sequence[Arm],
+    once: Once[Described],
+    *,
+    notes: Mapping[str, Json] | None = None,
+) -> Rendered:
+    """Store a new experiment. Its key, and the idempotency key, are guarded by the database. The first event has the notes."""
     check_expiry(experiment)
     check_worthwhile(experiment)
     check_rule(experiment)
     check_batch_size(experiment, arms)
     check_arms(arms)
-    return await store(context, experiment, arms, once)
+    return await store(context, caller, experiment, arms, once, notes=notes)
 
 
 async def store(
-    context: WritingReader, experiment: Experiment, arms: Sequence[Arm], once: Once[Described], source: Experiment | None = None
+    context: WritingReader,
+    caller: Caller,
+    experiment: Experiment,
+    arms: Sequence[Arm],
+    once: Once[Described],
+    *,
+    source: Experiment | None = None,
+    notes: Mapping[str, Json] | None = None,
 ) -> Rendered:
     """Store a new experiment that was found to be good, or is as good as the one that it duplicates."""
+    caller.require("manage")
+    if not caller.sees(experiment.key):
+        raise Forbidden("This key is not for experiments of that name.", "experiment")
     now = now_microseconds()
     experiment = replace(experiment, created_at=now)
     details = event_details.created_details(experiment, arms) | ({"duplicated_from": source.key} if source else {})
+    details |= {**(notes or {}), **({"actor": caller.actor} if caller.actor else {})}
     created = Event(sequence=1, kind="created", at=now, details=details)
     progress = Progress(experiment, version=1, as_of=now, draws=0, epoch=1)
     members = [ArmRecord(arm, ArmStatistics()) for arm in arms]
@@ -143,6 +165,8 @@ class SettingsCommand:
     """A command that needs to look nothing up."""
 
     weight: ClassVar[int] = 1
+    scope: ClassVar[Scope] = "manage"
+    by_unit: ClassVar[bool] = False
 
     def request_lookups(self, lookups: LookupRequest, ledger: Ledger) -> None:
         """Ask for none: all that it needs is in the ledger."""
@@ -186,6 +210,6 @@ def described(ledger: Ledger) -> Described:
     return ledger.progress, ledger.records(range(len(ledger.arms)))
 
 
-async def change(context: WritingReader, key: str, command: Command[Described]) -> Described:
+async def change(context: WritingReader, access: Access, command: Command[Described]) -> Described:
     """A patch or a move, answered when it is durable."""
-    return await context.writer.submit(key, command)
+    return await context.writer.submit(access, command)

@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from service.application.commands.verdict_watch import VerdictWatch
+from service.application.live.vital_signs import expiries_settled
 from service.domain import step_when_due
+from service.domain.callers import by_service
 from service.domain.lookups import DUE_AT_ONCE
 from service.engine.clock import now_microseconds
 from service.errors import ExperimentNotFound
@@ -20,7 +22,9 @@ from service.storage.queries import stored_assignments, stored_replies
 
 if TYPE_CHECKING:
     from service.application.context import Context
+    from service.domain.callers import Scope
     from service.domain.lookups import LookupRequest
+    from service.domain.notices import Pace
     from service.engine.ledger import Ledger
 
 _REPLIES_KEPT_SECONDS = 48 * 3600
@@ -33,6 +37,9 @@ class Sweep:
 
     due_by: int
 
+    scope: ClassVar[Scope] = "manage"
+    by_unit: ClassVar[bool] = False
+
     @property
     def weight(self) -> int:
         """Counted as a full chunk, so that it does not make a group of asks long."""
@@ -44,7 +51,7 @@ class Sweep:
 
     def apply(self, ledger: Ledger, now: int) -> int:
         """How many were settled."""
-        if ledger.experiment.status == "archived":
+        if ledger.experiment.status == "archived" or ledger.experiment.pruned_at is not None:
             return 0
         expired = 0
         for draw in ledger.seen.due:
@@ -62,10 +69,10 @@ class Sweep:
 class Sweeper:
     """Settles what is due, and then looks at the experiments that have grown."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, pace: Pace | None = None) -> None:
         self._context = context
         self._forget_at = 0.0
-        self._watch = VerdictWatch(context)
+        self._watch = VerdictWatch(context, pace)
 
     async def round(self) -> None:
         """What a worker does once a second."""
@@ -78,6 +85,7 @@ class Sweeper:
         async with self._context.database.reading() as connection:
             keys = await stored_assignments.experiments_with_due(connection, due_by)
         await asyncio.gather(*(self._settle(key, due_by) for key in keys))
+        expiries_settled(due_by)
         loop_time = asyncio.get_running_loop().time()
         if loop_time >= self._forget_at:
             self._forget_at = loop_time + _FORGET_EVERY_SECONDS
@@ -86,5 +94,5 @@ class Sweeper:
 
     async def _settle(self, key: str, due_by: int) -> None:
         with suppress(ExperimentNotFound):  # it was deleted a moment ago
-            while await self._context.writer.submit(key, Sweep(due_by)) == DUE_AT_ONCE:
+            while await self._context.writer.submit(by_service(key), Sweep(due_by)) == DUE_AT_ONCE:
                 pass

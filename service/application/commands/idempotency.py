@@ -19,6 +19,7 @@ from service.domain.lookups import NotLookedUp
 from service.errors import BestArmError, IdempotencyKeyReused
 
 if TYPE_CHECKING:
+    from service.domain.callers import Scope
     from service.domain.lookups import LookupRequest
     from service.engine.ledger import Ledger
     from service.engine.queue import Command
@@ -88,6 +89,16 @@ class OnceCommand(Generic[Result]):
 
     once: Once[Result]
     command: Command[Result]
+
+    @property
+    def scope(self) -> Scope:
+        """What it needs is what the command needs."""
+        return self.command.scope
+
+    @property
+    def by_unit(self) -> bool:
+        """It names what the command names."""
+        return self.command.by_unit
 
     @property
     def weight(self) -> int:

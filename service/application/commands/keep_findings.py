@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from service.domain.findings import EVENT_KINDS, Finding, disturbances_of
+from service.domain.findings import EVENT_KINDS, Finding, best_of, disturbances_of
 from service.domain.lookups import NotLookedUp
 
 if TYPE_CHECKING:
-    from service.domain import Experiment, ExperimentVersion
+    from service.domain import Experiment, ExperimentVersion, Json
+    from service.domain.callers import Scope
     from service.domain.lookups import LookupRequest
     from service.engine.ledger import Ledger
 
@@ -20,6 +21,9 @@ class KeepFindings:
 
     seen: ExperimentVersion
     findings: list[Finding]
+
+    scope: ClassVar[Scope] = "manage"
+    by_unit: ClassVar[bool] = False
 
     @property
     def weight(self) -> int:
@@ -44,8 +48,12 @@ class KeepFindings:
             for finding in self.findings
             if (finding.kind, finding.arm) not in held and not any(disturbance.ends(finding) for disturbance in ended)
         ]
+        best = best_of(ledger.arms, [*seen.findings, *kept])
+        is_new = best is not None and best_of(ledger.arms, seen.findings) is None
+        last = next((one for one in reversed(kept) if one.kind == "separated"), None)
         for finding in kept:
-            ledger.note(EVENT_KINDS[finding.kind], finding.details(), now, finding.arm)
+            completes: dict[str, Json] = {"best": best} if is_new and finding is last else {}
+            ledger.note(EVENT_KINDS[finding.kind], finding.details() | completes, now, finding.arm)
         return kept
 
     def _is_about(self, experiment: Experiment) -> bool:

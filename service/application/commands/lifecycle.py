@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from service.application.commands.experiments import SettingsCommand, described
 from service.application.commands.idempotency import OnceCommand
 from service.domain import MOVES, event_details
-from service.errors import ArmNotFound, Conflict, IllegalTransition, NoRecommendation
+from service.errors import ArmNotFound, Conflict, ExperimentPruned, IllegalTransition, NoRecommendation
 from service.inference.certainty import leader_of
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from service.application.commands.idempotency import Once, Rendered
     from service.application.live.reader import WritingReader
     from service.domain import Move
+    from service.domain.callers import Access
     from service.engine.ledger import Ledger
 
 
@@ -36,6 +37,8 @@ class LifecycleMove(SettingsCommand):
             return described(ledger)
         if experiment.status not in allowed:
             raise IllegalTransition(f"Experiment {experiment.key!r} is {experiment.status}: `{self.move}` is not possible.")
+        if self.move == "reopen" and experiment.pruned_at is not None:
+            raise ExperimentPruned(experiment.key)
         moved = replace(experiment, status=status, last_move=self.move)
         if self.move == "conclude":
             moved = replace(moved, concluded_arm=self._concluded_arm(ledger))
@@ -71,6 +74,6 @@ class LifecycleMove(SettingsCommand):
         return position
 
 
-async def make_move(context: WritingReader, key: str, move: LifecycleMove, once: Once[Described]) -> Rendered:
+async def make_move(context: WritingReader, access: Access, move: LifecycleMove, once: Once[Described]) -> Rendered:
     """One move, once per idempotency key, answered when it is durable."""
-    return await context.writer.submit(key, OnceCommand(once, move))
+    return await context.writer.submit(access, OnceCommand(once, move))

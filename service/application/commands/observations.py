@@ -12,6 +12,7 @@ from service.errors import ObservationNotFound
 
 if TYPE_CHECKING:
     from service.application.live.reader import WritingReader
+    from service.domain.callers import Access, Scope
     from service.domain.lookups import LookupRequest
     from service.engine.ledger import Ledger
 
@@ -23,6 +24,8 @@ class ChangeObservation(msgspec.Struct, frozen=True, gc=False):
     void: bool = False
     reward: float | None = None
     weight: ClassVar[int] = 1
+    scope: ClassVar[Scope] = "reward"
+    by_unit: ClassVar[bool] = False
 
     def request_lookups(self, lookups: LookupRequest, ledger: Ledger) -> None:
         """The observation."""
@@ -38,6 +41,6 @@ class ChangeObservation(msgspec.Struct, frozen=True, gc=False):
         return known if known.state.reward == reward else ledger.change_observation(known, reward, now)
 
 
-async def change(context: WritingReader, key: str, command: ChangeObservation) -> ObservationRecord:
+async def change(context: WritingReader, access: Access, command: ChangeObservation) -> ObservationRecord:
     """One correction or void, answered when it is durable."""
-    return await context.writer.submit(key, command)
+    return await context.writer.submit(access, command)

@@ -14,9 +14,11 @@ from service.errors import (
     AssignmentNotFound,
     BestArmError,
     ExperimentNotRunning,
+    ExperimentPruned,
     InvalidValue,
     NotFound,
     RewardConflict,
+    UnitNotFound,
 )
 
 if TYPE_CHECKING:
@@ -24,12 +26,14 @@ if TYPE_CHECKING:
 
     from service.application.commands.idempotency import Once, Rendered
     from service.application.live.reader import WritingReader
-    from service.domain import Arm
+    from service.domain import Arm, ObservationRecord
+    from service.domain.callers import Access, Scope
     from service.domain.lookups import LookupRequest
     from service.engine.ledger import Ledger
 
 Reward: TypeAlias = Annotated[float, msgspec.Meta(ge=-LARGEST_REWARD, le=LARGEST_REWARD)]
 Item = TypeVar("Item")
+Verb: TypeAlias = Literal["reward", "correct", "void"]
 Outcome: TypeAlias = Literal["recorded", "duplicate", "conflict", "not_found", "invalid"]
 
 
@@ -55,9 +59,11 @@ class Tell(msgspec.Struct, frozen=True, gc=False):
     """Reward (POST), correct (PUT) or void (DELETE) one assignment."""
 
     assignment_id: str
-    verb: Literal["reward", "correct", "void"]
+    verb: Verb
     reward: float | None = None
     weight: ClassVar[int] = 1
+    scope: ClassVar[Scope] = "reward"
+    by_unit: ClassVar[bool] = False
 
     def request_lookups(self, lookups: LookupRequest, ledger: Ledger) -> None:
         """The assignment."""
@@ -68,12 +74,32 @@ class Tell(msgspec.Struct, frozen=True, gc=False):
     def apply(self, ledger: Ledger, now: int) -> TellAnswer:
         """The assignment as it is afterwards; the same again changes nothing."""
         require_open(ledger)
-        assignment = find_assignment(ledger, self.assignment_id)
-        if self.verb == "void":
-            told = _void(ledger, assignment, now)
-        else:
-            told, _ = _tell(ledger, assignment, valid_reward(ledger, self.reward), now, correct=self.verb == "correct")
-        return TellAnswer(ledger.experiment.key, ledger.arms[told.arm], told)
+        return _told(ledger, find_assignment(ledger, self.assignment_id), self.verb, self.reward, now)
+
+
+class TellUnit(msgspec.Struct, frozen=True, gc=False):
+    """The same for the assignment of a unit, by callers that know no id."""
+
+    unit: str
+    verb: Verb
+    reward: float | None = None
+    weight: ClassVar[int] = 1
+    scope: ClassVar[Scope] = "reward"
+
+    @property
+    def by_unit(self) -> bool:
+        """A page may tell what happened; it may not take back what others have told, for any unit whose name it knows."""
+        return self.verb == "reward"
+
+    def request_lookups(self, lookups: LookupRequest, ledger: Ledger) -> None:
+        """The unit's assignment."""
+        if ledger.experiment.sticky:
+            lookups.units.add(self.unit)
+
+    def apply(self, ledger: Ledger, now: int) -> TellAnswer:
+        """The assignment as it is afterwards; the same again changes nothing."""
+        require_open(ledger)
+        return _told(ledger, _assignment_of_unit(ledger, self.unit), self.verb, self.reward, now)
 
 
 class RewardItem(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True, kw_only=True):
@@ -94,6 +120,12 @@ class TellMany(msgspec.Struct, frozen=True, gc=False):
 
     items: Sequence[RewardItem | TellResult]
     """A result among them stands for an item that could not even be read."""
+    scope: ClassVar[Scope] = "reward"
+
+    @property
+    def by_unit(self) -> bool:
+        """Every item that could be read names a unit."""
+        return all(isinstance(item, TellResult) or item.unit is not None for item in self.items)
 
     @property
     def weight(self) -> int:
@@ -102,14 +134,11 @@ class TellMany(msgspec.Struct, frozen=True, gc=False):
 
     def request_lookups(self, lookups: LookupRequest, ledger: Ledger) -> None:
         """All assignments and units named."""
-        recent, sticky = ledger.recent_draws, ledger.experiment.sticky
-        for item in self.items:
-            if item.assignment is not None:
-                draw = draw_behind(item.assignment)
-                if draw is not None and draw not in recent:
-                    lookups.draws.add(draw)
-            elif sticky and isinstance(item, RewardItem) and item.unit is not None:
-                lookups.units.add(item.unit)
+        named = {draw_behind(item.assignment) for item in self.items if item.assignment is not None}
+        lookups.draws.update(draw for draw in named.difference(ledger.recent_draws) if draw is not None)
+        if ledger.experiment.sticky:
+            by_unit = (item for item in self.items if isinstance(item, RewardItem) and item.assignment is None)
+            lookups.units.update(item.unit for item in by_unit if item.unit is not None)
 
     def apply(self, ledger: Ledger, now: int) -> list[TellResult]:
         """One result per item, in order."""
@@ -117,16 +146,10 @@ class TellMany(msgspec.Struct, frozen=True, gc=False):
         return _outcomes(self.items, self._tell, ledger, now)
 
     def _tell(self, ledger: Ledger, item: RewardItem, now: int) -> TellResult:
-        if item.assignment is not None:
-            assignment = find_assignment(ledger, item.assignment)
-        elif not ledger.experiment.sticky:
-            raise InvalidValue("/unit", "Rewards by unit need a sticky experiment.")
-        elif item.unit not in ledger.seen.by_unit:
-            raise NotFound(f"Unit {item.unit!r} has no assignment.")
-        else:
-            assignment = ledger.seen.assignments[ledger.seen.by_unit[item.unit]]
+        name = item.assignment
+        assignment = _assignment_of_unit(ledger, item.unit or "") if name is None else find_assignment(ledger, name)
         told, changed = _tell(ledger, assignment, valid_reward(ledger, item.reward), now, correct=False)
-        return TellResult("recorded" if changed else "duplicate", assignment=item.assignment or told.id)
+        return TellResult("recorded" if changed else "duplicate", None, name or told.id)
 
 
 class ObservationItem(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
@@ -141,6 +164,8 @@ class Observe(msgspec.Struct, frozen=True, gc=False):
     """Tell without ask: imports, and callers that choose their own arm."""
 
     items: Sequence[ObservationItem | TellResult]
+    scope: ClassVar[Scope] = "reward"
+    by_unit: ClassVar[bool] = False
 
     @property
     def weight(self) -> int:
@@ -166,27 +191,43 @@ class Observe(msgspec.Struct, frozen=True, gc=False):
         if known is None:
             ledger.observe(position, reward, item.id, now)
             return TellResult("recorded")
-        if known.status == "voided":
-            raise RewardConflict(f"Observation {item.id!r} was voided; PUT brings it back.")
-        if (known.arm, known.reward) == (position, reward):
-            return TellResult("duplicate")
-        raise RewardConflict(f"Observation {item.id!r} was told before with another arm or reward.")
+        return told_again(known, position, reward)
+
+
+def told_again(known: ObservationRecord, position: int, reward: float) -> TellResult:
+    """What becomes of an observation whose id was told before."""
+    if known.status == "voided":
+        raise RewardConflict(f"Observation {known.id!r} was voided; PUT brings it back.")
+    if (known.arm, known.reward) == (position, reward):
+        return TellResult("duplicate")
+    raise RewardConflict(f"Observation {known.id!r} was told before with another arm or reward.")
 
 
 def find_assignment(ledger: Ledger, assignment_id: str) -> Assignment:
     """The assignment behind an id, token and all."""
     draw = draw_behind(assignment_id)
-    assignment = None if draw is None else ledger.assignment(draw)
+    assignment = None if draw is None else ledger.seen.assignments.get(draw) or ledger.recent_draws.get(draw)
     if assignment is None or assignment.id != assignment_id:
         raise AssignmentNotFound(ledger.experiment.key, assignment_id)
     return assignment
 
 
+def _assignment_of_unit(ledger: Ledger, unit: str) -> Assignment:
+    """The one assignment of a unit."""
+    if not ledger.experiment.sticky:
+        raise InvalidValue("/unit", "Rewards by unit need a sticky experiment.")
+    if unit not in ledger.seen.by_unit:
+        raise UnitNotFound(ledger.experiment.key, unit)
+    return ledger.seen.assignments[ledger.seen.by_unit[unit]]
+
+
 def require_open(ledger: Ledger) -> None:
-    """Draft and archived experiments take no rewards."""
+    """Draft, archived and pruned experiments take no rewards."""
     experiment = ledger.experiment
     if experiment.status not in TAKES_REWARDS:
         raise ExperimentNotRunning(f"Experiment {experiment.key!r} is {experiment.status} and takes no rewards.")
+    if experiment.pruned_at is not None:
+        raise ExperimentPruned(experiment.key)
 
 
 def valid_reward(ledger: Ledger, reward: float | None) -> float:
@@ -197,6 +238,15 @@ def valid_reward(ledger: Ledger, reward: float | None) -> float:
     if objection:
         raise InvalidValue("/reward", objection)
     return float(reward) + 0.0  # -0.0 becomes 0.0, so that equal rewards are equal to the bit
+
+
+def _told(ledger: Ledger, assignment: Assignment, verb: Verb, reward: float | None, now: int) -> TellAnswer:
+    """The assignment as it is after one tell."""
+    if verb == "void":
+        told = _void(ledger, assignment, now)
+    else:
+        told, _ = _tell(ledger, assignment, valid_reward(ledger, reward), now, correct=verb == "correct")
+    return TellAnswer(ledger.experiment.key, ledger.arms[told.arm], told)
 
 
 def _tell(ledger: Ledger, assignment: Assignment, reward: float, now: int, *, correct: bool) -> tuple[Assignment, bool]:
@@ -234,11 +284,13 @@ def _outcomes(
     return results
 
 
-async def tell(context: WritingReader, key: str, command: Tell) -> TellAnswer:
+async def tell(context: WritingReader, access: Access, command: Tell | TellUnit) -> TellAnswer:
     """One reward, correction or void, answered when it is durable."""
-    return await context.writer.submit(key, command)
+    return await context.writer.submit(access, command)
 
 
-async def tell_many(context: WritingReader, key: str, command: TellMany | Observe, once: Once[list[TellResult]]) -> Rendered:
+async def tell_many(
+    context: WritingReader, access: Access, command: TellMany | Observe, once: Once[list[TellResult]]
+) -> Rendered:
     """A batch of rewards or observations in one transaction."""
-    return await context.writer.submit(key, OnceCommand(once, command))
+    return await context.writer.submit(access, OnceCommand(once, command))

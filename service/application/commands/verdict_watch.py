@@ -1,5 +1,7 @@
 """The once-a-second look of a worker: what is shown for the first time is kept, and whoever is to conclude by itself does.
 
+Where a webhook asks for it, another leader and drift are noted, too (`service/domain/notices.py`).
+
 A look costs about as much as an ask, or far more with many arms, so an experiment is not looked at for every draw: when its
 history has grown by a hundredth, or a minute has passed. What a viewer was shown in between is kept, too, so that nobody sees a
 verdict come and go. Experiments that conclude by themselves are asked whenever they moved.
@@ -15,8 +17,11 @@ from typing import TYPE_CHECKING
 import structlog
 
 from service.application.commands.auto_conclude import ConcludeIfSure
+from service.application.commands.change_notes import ChangeNotes
 from service.application.commands.keep_findings import KeepFindings
-from service.application.reads import recommendation
+from service.application.reads.sightings import sighting
+from service.domain.callers import by_service
+from service.domain.notices import Pace
 from service.engine.clock import now_microseconds
 from service.errors import ExperimentNotFound, Overloaded
 from service.storage.queries import stored_experiments
@@ -46,18 +51,24 @@ class _Watched:
     looked_at: int = 0
     """The version of the last look."""
     looked: float = float("-inf")
+    look_again: float = float("inf")
+    """When to look again, whether it has grown or not: something may be worth a note by then."""
 
     def is_due(self) -> bool:
         """Has it grown enough, or waited long enough?"""
         grown = self.version - self.looked_at
+        if time.monotonic() >= self.look_again:
+            return True
         return grown > 0 and (self.concludes or grown >= GROWTH * self.looked_at or time.monotonic() - self.looked >= _SECONDS)
 
 
 class VerdictWatch:
     """One per worker. Several workers may see the same; it is kept once, because the slower one finds it kept."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, pace: Pace | None = None) -> None:
         self._context = context
+        self._notes = ChangeNotes(context, pace or Pace())
+        self._webhooks_change = 0
         self._since = 0
         self._watched: dict[str, _Watched] = {}
 
@@ -73,18 +84,30 @@ class VerdictWatch:
         for key, (version, concludes) in news.items():
             watched = self._watched.setdefault(key, _Watched(version, concludes))
             watched.version, watched.concludes = version, concludes
+        self._look_for_new_webhooks()
         until = time.monotonic() + _ROUND_SECONDS
         for key in [key for key, watched in self._watched.items() if watched.is_due()]:
             await self._look(key)
             if time.monotonic() > until:
                 break
 
+    def _look_for_new_webhooks(self) -> None:
+        """Whoever asks from now on is told of changes from now on: so it is looked at once more how things are."""
+        webhooks = self._context.webhooks
+        if webhooks.change != self._webhooks_change:
+            self._webhooks_change = webhooks.change
+            for key, watched in self._watched.items():
+                if self._notes.are_wanted(key):
+                    watched.look_again = 0.0
+
     async def _look(self, key: str) -> None:
         watched = self._watched.pop(key)
         try:
-            version, findings = await recommendation.unkept_findings(self._context, key)
-            await self._keep(key, version, findings)
-            if watched.concludes and await self._context.writer.submit(key, ConcludeIfSure()):
+            seen = await sighting(self._context, key)
+            version = seen.version
+            await self._keep(key, version, seen.unkept)
+            watched.look_again = time.monotonic() + await self._notes.note(key, seen)
+            if watched.concludes and await self._context.writer.submit(by_service(key), ConcludeIfSure()):
                 log.info("concluded by itself", experiment=key)
                 return
         except ExperimentNotFound:
@@ -99,5 +122,5 @@ class VerdictWatch:
     async def _keep(self, key: str, version: ExperimentVersion, findings: list[Finding]) -> None:
         if not findings:
             return
-        for kept in await self._context.writer.submit(key, KeepFindings(version, findings)):
+        for kept in await self._context.writer.submit(by_service(key), KeepFindings(version, findings)):
             log.info("shown for the first time", experiment=key, finding=kept.kind, better=kept.better, worse=kept.worse)

@@ -12,10 +12,11 @@ import multiprocessing
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from service.application.live import reader_process
+from service.application.live.export_lane import ExportLane
 from service.domain.limits import MOST_WAITING_READS
 from service.engine import engine_metrics
 from service.errors import Overloaded
@@ -35,9 +36,14 @@ class Lane:
         self._executor: ProcessPoolExecutor | None = None
         self._inside = 0
 
+    @property
+    def is_full(self) -> bool:
+        """Do so many wait that the next one is refused?"""
+        return self._inside > self._most_waiting
+
     async def run(self, read: Read[Result], *arguments: object) -> Result:
         """What the read gives; `Overloaded` if too many wait already."""
-        if self._inside > self._most_waiting:
+        if self.is_full:
             raise Overloaded("Too many expensive requests wait already; try again in a moment.")
         self._inside += 1
         executor = self._executor = self._executor or self._new_executor()
@@ -76,7 +82,7 @@ def _count(kept: Future[list[engine_metrics.DoneGroup]]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """Three, so that a look at many arms does not wait behind the courses of others, and no look behind a change."""
+    """Several, so that a look at many arms does not wait behind the courses of others, and no look behind a change or a file."""
 
     present: Lane
     """The present of experiments with many arms: what is looked at often and takes a fraction of a second."""
@@ -86,6 +92,9 @@ class Lanes:
     changes: Lane
     """Large batches, and all that touches the whole of a large experiment."""
 
+    exports: ExportLane = field(default_factory=ExportLane)
+    """Files, each as long as its reader takes it."""
+
     @classmethod
     def over(cls, database: Database) -> Lanes:
         """Lanes whose processes read this database."""
@@ -93,4 +102,5 @@ class Lanes:
 
     async def close(self) -> None:
         """End the processes."""
+        self.exports.close()
         await asyncio.gather(self.present.close(), self.courses.close(), self.changes.close())

@@ -25,6 +25,8 @@ Read: TypeAlias = Callable[Concatenate[WritingReader, ...], Awaitable[Result]]
 _NICENESS = 5
 # What was computed from a version is needed again for the next picture of it, and seldom after that.
 _CACHE_BYTES = 32 * 1024 * 1024
+# One change at a time; one that has many parts queues the next while the last is written.
+_QUEUED = 4
 
 
 class ReadFailed(Exception):  # noqa: N818 - a defect of ours, told as the text of its traceback
@@ -50,7 +52,7 @@ class _Process:
 async def _opened(url: str) -> WritingReader:
     # Between two reads the event loop stands still and hears no goodbye: the connection is asked each time.
     database = Database(url, pool_size=1, trusted_seconds=0)
-    writer = Writer(database, queue_limit=1)
+    writer = Writer(database, queue_limit=_QUEUED)
     writer.start()
     return WritingReader(database, VersionCache(_CACHE_BYTES), writer)
 

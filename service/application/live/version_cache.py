@@ -29,6 +29,7 @@ class Subject(Enum):
     LIST_TRAFFIC = "how much traffic it has, and the small picture of it"
     LIST_FORECAST = "when its verdict will be there, at leisure"
     LIST_LABELS = "what the list can be filtered by"
+    FLAGS = "the flags that are evaluated together, as far as people change them"
     PLAN = "what to expect of an experiment that does not run yet"
 
 

@@ -53,6 +53,11 @@ class Watcher:
         self._closed = False
 
     @property
+    def is_closed(self) -> bool:
+        """Is the process about to stop?"""
+        return self._closed
+
+    @property
     def viewers(self) -> int:
         """How many watch something."""
         return sum(one.viewers for one in self._watched.values())

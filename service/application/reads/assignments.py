@@ -39,7 +39,8 @@ async def assignment(reader: Reader, key: str, assignment_id: str) -> tuple[Arm,
         experiment_id = await stored_experiments.experiment_id_of(connection, key)
         found = await stored_assignments.assignment_by_draw(connection, experiment_id, parsed[0]) if parsed else None
         if found is None or parsed is None or found.token != parsed[1]:
-            raise AssignmentNotFound(key, assignment_id)
+            experiment = (await stored_experiments.progress_by_key(connection, key)).experiment
+            raise AssignmentNotFound(key, assignment_id, pruned=experiment.pruned_at is not None)
         arms = await stored_experiments.arms_at(connection, experiment_id, [found.arm])
     return arms[found.arm], found
 

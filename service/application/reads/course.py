@@ -51,7 +51,7 @@ async def course(reader: Reader, key: str, points: int) -> Course:
     """At most so many points, thinned evenly, of which the last is the present. To be run in a lane."""
     ledger, chosen, kept = await snapshots(reader, key, points)
     experiment, arms = ledger.experiment, ledger.arms
-    made = [_point(experiment, arms, one) for one in chosen]
+    made = [point_of(experiment, arms, one) for one in chosen]
     found = verdict(experiment, arms, made[-1].certainty, _leader(experiment, chosen[-1]), kept)
     return Course(experiment, arms, made, found.separated_at)
 
@@ -80,7 +80,7 @@ def _leader(experiment: Experiment, snapshot: Snapshot) -> int | None:
     return ranked[0] if ranked else None
 
 
-def _point(experiment: Experiment, arms: Sequence[Arm], snapshot: Snapshot) -> Point:
+def point_of(experiment: Experiment, arms: Sequence[Arm], snapshot: Snapshot) -> Point:
     """What the recommendation said then, had anyone looked."""
     there = arms[: len(snapshot.draws)]
     best = _leader(experiment, snapshot)

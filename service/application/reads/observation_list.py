@@ -33,7 +33,8 @@ async def observation(reader: Reader, key: str, name: str, known: ObservationRec
         e = await stored_experiments.experiment_id_of(connection, key)
         found = known or await stored_observations.observation_by_id(connection, e, name)
         if found is None:
-            raise ObservationNotFound(key, name)
+            experiment = (await stored_experiments.progress_by_key(connection, key)).experiment
+            raise ObservationNotFound(key, name, pruned=experiment.pruned_at is not None)
         arrived = await stored_observations.arrival(connection, e, found.sequence)
         keys = await stored_experiments.arm_keys(connection, e, [found.arm])
     return _observation(arrived, found, keys)

@@ -67,7 +67,7 @@ async def find(reader: Reader, wanted: ListFilter) -> ListPage:
     return ListPage(found, counts, everything, total)
 
 
-async def tags_and_owners(reader: Reader) -> tuple[list[str], list[str]]:
+async def tags_and_owners(reader: Reader, among: tuple[str, ...] | None) -> tuple[list[str], list[str]]:
     """What there is to filter by."""
     async with reader.database.reading() as connection:
-        return await listed_versions.tags_and_owners(connection)
+        return await listed_versions.tags_and_owners(connection, among)

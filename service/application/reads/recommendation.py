@@ -24,7 +24,6 @@ from service.storage.queries import stored_experiments
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from service.application.context import Context
     from service.application.live.reader import Reader
     from service.domain import Arm, Progress
     from service.domain.findings import Finding
@@ -161,6 +160,7 @@ def _facts(
         dropped=0 if numeric_expiry else expired,
         imputed=expired if numeric_expiry else 0,
         drift=tuple(arm.name for arm in drift),
+        imported=ledger.progress.imported,
     )
 
 
@@ -235,16 +235,3 @@ async def current_of_few_arms(reader: Reader, key: str) -> Recommendation | None
             return None
         kept = await stored_experiments.findings_of(connection, found[0].experiment.id)
     return recommend(Ledger(*found), kept.values())
-
-
-async def unkept_findings(context: Context, key: str) -> tuple[ExperimentVersion, list[Finding]]:
-    """What is shown now and not kept yet, and at which version; of many arms, from a lane."""
-    found = await current_of_few_arms(context, key)
-    if found is None:
-        return await context.lanes.present.run(_unkept_findings, key)
-    return found.version, found.unkept
-
-
-async def _unkept_findings(reader: Reader, key: str) -> tuple[ExperimentVersion, list[Finding]]:
-    found = await current(reader, key)
-    return found.version, found.unkept

@@ -3,6 +3,7 @@
 One pass in assignment order follows each assignment from state to state up to its stored row. One pass in sequence order
 feeds the history to a fresh ledger, which must decide every draw alike and end with the stored statistics. Events carry the state
 before and after, so neither pass remembers more than one assignment: memory is bounded whatever the length of the history.
+Of a pruned experiment that history is gone; what is left of it is checked by service/application/reads/audit_replay.py.
 """
 
 from __future__ import annotations
@@ -10,26 +11,28 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from dataclasses import replace as replace_record
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-import msgspec
 from msgspec.structs import replace
 
+from service.application.reads.audit_replay import AuditReplay
+from service.application.reads.differences import Difference, compare, plain
+from service.application.reads.repeated_changes import begun, named_failures, repeat_change, sign_as
 from service.domain import (
     TRAITS,
     ArmRecord,
-    ArmStatistics,
     Assignment,
     Event,
     IllegalStep,
     ObservationRecord,
     Progress,
     after_step,
-    event_details,
     event_of_draw,
 )
 from service.domain.findings import Findings
 from service.engine.ledger import Ledger
+from service.storage import pruning
 from service.storage.queries import stored_experiments, stored_history
 
 if TYPE_CHECKING:
@@ -44,10 +47,6 @@ Report = Callable[[int, int], None]
 _REPORT_EVERY = 1_000
 
 
-class Difference(Exception):  # noqa: N818 - the outcome of a replay, not a failure of it
-    """The first place where the stored data is not what the history makes it."""
-
-
 @dataclass(slots=True)
 class _Peekable(Generic[Item]):
     """A stream with its next item in view."""
@@ -59,21 +58,66 @@ class _Peekable(Generic[Item]):
         self.next = await anext(self.stream, None)
 
 
-async def replay(database: Database, key: str, report: Report = lambda _done, _all: None) -> int:
-    """Check the whole history of an experiment; the number of events, or Difference is raised."""
-    async with database.reading() as connection:  # one snapshot for both passes: traffic that goes on is no difference
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """How much of a history was found to be without difference."""
+
+    version: int
+    events: int
+    """Those that were there to be checked; of an experiment that was not pruned all of them, as many as the version says."""
+    pruned_at: int | None = None
+    pruning: bool = False
+    """Is some of what was pruned still to go?"""
+
+    def sentence(self) -> str:
+        """What was checked, and what could not be."""
+        told = f"{self.events:,} events replayed, no difference."
+        if self.pruned_at is None:
+            return told
+        day = f"{datetime.fromtimestamp(self.pruned_at / 1_000_000, UTC):%Y-%m-%d}"
+        gone = f"Pruned on {day}: {self.version - self.events:,} events are gone; no draw, reward or sum before can be checked."
+        return f"{told} {gone}" + (" Some of them are still on their way out: run `bestarm prune` again." if self.pruning else "")
+
+
+async def replay(database: Database, key: str, report: Report = lambda _done, _all: None) -> Replayed:
+    """Check the whole history of an experiment, or what pruning has left of it; Difference is raised."""
+    async with database.reading() as connection:  # one snapshot for all passes: traffic that goes on is no difference
         stored, records = await stored_experiments.experiment_by_key(connection, key)
-        total = 2 * stored.version
-        # Assignments first: an edited event is named itself, not the first decision that would have been another one.
-        await _check_assignments(connection, stored, lambda done: report(done, total))
-        sequence = _Sequence(stored, records, connection)
+        return await _replay(connection, stored, records, report, whole=True)
+
+
+async def replay_loaded(
+    database: Database, tombstone: str, loaded: Progress, report: Report = lambda _done, _all: None, *, whole: bool
+) -> Replayed:
+    """The same for an experiment that is hidden still, as it will be; if not the whole of it, then what people did."""
+    async with database.reading() as connection:
+        stored, records = await stored_experiments.experiment_by_key(connection, tombstone)
+        experiment = replace_record(loaded.experiment, id=stored.experiment.id)
+        return await _replay(connection, replace(loaded, experiment=experiment, uncounted=()), records, report, whole=whole)
+
+
+async def _replay(connection: Connection, stored: Progress, records: list[ArmRecord], report: Report, *, whole: bool) -> Replayed:
+    findings = await stored_experiments.findings_of(connection, stored.experiment.id)
+    if not whole or stored.experiment.pruned_at is not None:
+        left = AuditReplay(stored, records, pruning=await pruning.is_under_way(connection, stored.experiment.id))
         async for event in stored_history.history(connection, stored.experiment.id):
-            await sequence.check(event)
+            left.check(event)
             if event.sequence % _REPORT_EVERY == 0:
-                report(stored.version + event.sequence, total)
-        await sequence.finish(await stored_experiments.findings_of(connection, stored.experiment.id))
-        report(total, total)
-        return stored.version
+                report(event.sequence, stored.version)
+        left.finish(findings, traffic_left=await pruning.has_traffic(connection, stored.experiment.id))
+        report(stored.version, stored.version)
+        return Replayed(stored.version, left.events, stored.experiment.pruned_at, left.pruning)
+    total = 2 * stored.version
+    # Assignments first: an edited event is named itself, not the first decision that would have been another one.
+    await _check_assignments(connection, stored, lambda done: report(done, total))
+    sequence = _Sequence(stored, records, connection)
+    async for event in stored_history.history(connection, stored.experiment.id):
+        await sequence.check(event)
+        if event.sequence % _REPORT_EVERY == 0:
+            report(stored.version + event.sequence, total)
+    await sequence.finish(findings)
+    report(total, total)
+    return Replayed(stored.version, stored.version)
 
 
 class _Sequence:
@@ -92,7 +136,7 @@ class _Sequence:
 
     async def check(self, event: Event) -> None:
         if self._ledger is None:
-            self._ledger = self._begin(event)
+            self._ledger = begun(event, self._stored.experiment.id)
             await self._batches.advance()
             await self._observations.advance()
             return
@@ -100,33 +144,23 @@ class _Sequence:
         if event.sequence != ledger.version + 1:
             raise Difference(f"Event {ledger.version + 1} is missing: event {event.sequence} follows.")
         self._check_run(event)
-        try:
+        with named_failures(event):
             again = self._repeat(ledger, event)
-        except IllegalStep as impossible:
-            raise Difference(f"Event {event.sequence}: {impossible}.") from impossible
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as unreadable:
-            raise Difference(f"Event {event.sequence} ({event.kind}) cannot be repeated: {unreadable!r}.") from unreadable
         if event != again:
-            _compare(f"Event {event.sequence} ({event.kind})", _plain(event), _plain(again))
-        self._findings.follow(event)
+            compare(f"Event {event.sequence} ({event.kind})", plain(event), plain(again))
+        with named_failures(event):
+            self._findings.follow(event)
         for planned in ledger.forget_changes():
-            _compare(f"Batch {planned.number}", _plain(self._batches.next), _plain(planned))
+            compare(f"Batch {planned.number}", plain(self._batches.next), plain(planned))
             await self._batches.advance()
         if event.kind == "observation":
             await self._check_observation(event)
 
-    def _begin(self, event: Event) -> Ledger:
-        if event.sequence != 1 or event.kind != "created" or event.details is None:
-            raise Difference(f"The history does not begin with the creation: event {event.sequence} is {event.kind}.")
-        experiment, arms = event_details.created_from(event.details, self._stored.experiment.id)
-        progress = Progress(experiment, version=1, as_of=event.at, draws=0, epoch=1)
-        return Ledger(progress, [ArmRecord(arm, ArmStatistics()) for arm in arms])
-
     def _repeat(self, ledger: Ledger, event: Event) -> Event:
         """Do again what the event says was done; the event that comes of it."""
-        details: dict[str, Any] = dict(event.details or {})
         traits = TRAITS.get(event.kind)
         family = None if traits is None else traits.family
+        sign_as(ledger, event)
         if family == "draw":
             return event_of_draw(ledger.draw(None, None, event.at))
         if family == "observation" and event.arm is not None and event.after is not None:
@@ -134,21 +168,10 @@ class _Sequence:
         elif family == "step":
             _take_step(ledger, event)
         elif family == "observation step":
+            details: dict[str, Any] = dict(event.details or {})
             self._change_observation(ledger, event, details["observation"])
-        elif family == "settings":
-            changed = event_details.changed_experiment(ledger.experiment, details)
-            details |= event_details.change_details(ledger.experiment, changed)
-            ledger.change_settings(event.kind, changed, details, event.at)
-        elif family == "new arm":
-            ledger.add_arm(event_details.arm_from(details["arm"]), details, event.at)
-        elif family == "arm" and event.arm is not None:
-            arm = ledger.arms[event.arm]
-            changed_arm = event_details.changed_arm(arm, details)
-            ledger.change_arm(changed_arm, event_details.change_details(arm, changed_arm), event.at)
-        elif family == "note":
-            ledger.note(event.kind, details, event.at, event.arm)
         else:
-            raise Difference(f"Event {event.sequence} is of no known kind: {event.kind!r}.")
+            repeat_change(ledger, event, family)
         if ledger.log.last_event is None:
             raise Difference(f"Event {event.sequence} ({event.kind}) does nothing.")
         return ledger.log.last_event
@@ -156,7 +179,7 @@ class _Sequence:
     def _check_run(self, event: Event) -> None:
         """An entry "expiry run" of the audit log counts the expiries right before it."""
         if event.kind == "expiry_run":
-            _compare(f"Event {event.sequence} (expiry_run)", dict(event.details or {}), {"expired": self._in_run})
+            compare(f"Event {event.sequence} (expiry_run)", dict(event.details or {}), {"expired": self._in_run})
         if event.kind != "maturity":
             self._in_run = self._in_run + 1 if event.kind == "expiry" else 0
 
@@ -183,7 +206,7 @@ class _Sequence:
         """The last change must leave what is stored; until then it is kept in mind, and only its reward and status may differ."""
         last = known.changed == stored.changed
         awaited = known if last else replace_record(known, reward=stored.reward, status=stored.status, changed=stored.changed)
-        _compare(f"Observation {known.id!r}", _plain(stored), _plain(awaited))
+        compare(f"Observation {known.id!r}", plain(stored), plain(awaited))
         if not last:
             self._changing[known.id] = known, stored
 
@@ -192,7 +215,7 @@ class _Sequence:
         held = self._findings.held
         for name in [*held, *stored]:
             kind, arm = name
-            _compare(f"Finding {kind} about arm {arm}", _plain(stored.get(name)), _plain(held.get(name)))
+            compare(f"Finding {kind} about arm {arm}", plain(stored.get(name)), plain(held.get(name)))
 
     async def finish(self, findings: dict[tuple[FindingKind, int], Finding]) -> None:
         """The end of the history must be what is stored."""
@@ -202,16 +225,16 @@ class _Sequence:
         self._check_findings(findings)
         for left, what in ((self._batches.next, "Batch"), (self._observations.next, "Observation")):
             if left is not None and left.sequence <= ledger.version:
-                raise Difference(f"{what} {_plain(left)} has no event in the history.")
+                raise Difference(f"{what} {plain(left)} has no event in the history.")
         for name, (known, stored) in self._changing.items():
             raise Difference(f"Observation {name!r} changed last in event {stored.changed}, the history says {known.changed}.")
         # The snapshots are for people to look at and no part of the history.
         again = replace(ledger.progress, snapshot_at=self._stored.snapshot_at, snapshot_stride=self._stored.snapshot_stride)
-        _compare("The experiment", _plain(self._stored), _plain(again))
+        compare("The experiment", plain(self._stored), plain(again))
         if len(self._records) != len(ledger.arms):
             raise Difference(f"There are {len(self._records)} arms stored, but {len(ledger.arms)} in the history.")
         for record, recounted in zip(self._records, ledger.records(range(len(ledger.arms))), strict=True):
-            _compare(f"Arm {record.arm.key!r}", _plain(record), _plain(recounted))
+            compare(f"Arm {record.arm.key!r}", plain(record), plain(recounted))
 
 
 def _take_step(ledger: Ledger, event: Event) -> None:
@@ -279,9 +302,9 @@ def _open_chain(event: Event, expected: int) -> Assignment:
 def _follow(chain: Assignment, event: Event) -> Assignment:
     known = (chain.arm, chain.epoch, chain.expiry_reward, chain.state)
     if (event.arm, event.epoch, event.expiry_reward, event.before) != known:
-        same = {"arm": chain.arm, "epoch": chain.epoch, "expiry_reward": chain.expiry_reward, "before": _plain(chain.state)}
-        given = {"arm": event.arm, "epoch": event.epoch, "expiry_reward": event.expiry_reward, "before": _plain(event.before)}
-        _compare(f"Event {event.sequence} ({event.kind} of assignment {chain.draw})", given, same)
+        same = {"arm": chain.arm, "epoch": chain.epoch, "expiry_reward": chain.expiry_reward, "before": plain(chain.state)}
+        given = {"arm": event.arm, "epoch": event.epoch, "expiry_reward": event.expiry_reward, "before": plain(event.before)}
+        compare(f"Event {event.sequence} ({event.kind} of assignment {chain.draw})", given, same)
     reward = None if event.after is None else event.after.reward
     try:
         return after_step(chain, cast("StepKind", event.kind), reward, event.at)
@@ -297,28 +320,8 @@ async def _close_chain(chain: Assignment | None, rows: _Peekable[tuple[Assignmen
     row, due_at = rows.next
     known = replace(chain, token=row.token, unit=row.unit, idempotency_key=row.idempotency_key)
     if (row, due_at) != (known, known.due_at):
-        _compare(f"Assignment {chain.draw}", _plain(row) | {"due_at": due_at}, _plain(known) | {"due_at": known.due_at})
+        compare(f"Assignment {chain.draw}", plain(row) | {"due_at": due_at}, plain(known) | {"due_at": known.due_at})
     await rows.advance()
-
-
-def _plain(thing: object) -> dict[str, Any]:
-    """As nested dictionaries, to be compared field by field."""
-    return {} if thing is None else msgspec.to_builtins(thing)
-
-
-def _compare(what: str, stored: dict[str, Any], again: dict[str, Any], path: str = "") -> None:
-    """Raise Difference with the first field that is not the same."""
-    for name in again.keys() | stored.keys():
-        old, new = stored.get(name), again.get(name)
-        if isinstance(old, dict) and isinstance(new, dict):
-            _compare(what, old, new, f"{path}{name}.")
-        elif old != new:
-            raise Difference(f"{what}: {path}{name} is stored as {_short(old)}, the history makes it {_short(new)}.")
-
-
-def _short(value: object) -> str:
-    text = str(value) if not isinstance(value, str) else repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."  # noqa: PLR2004 - a line of a terminal
 
 
 def _number(value: float | None) -> float:

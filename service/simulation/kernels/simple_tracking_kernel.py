@@ -31,12 +31,14 @@ from service.simulation.kernels.weights_kernel import (
     give_share,
     largest,
     measure,
-    mix,
     move,
     nearest,
+    sharpen,
     targets_from_means,
     total_of,
 )
+
+_SQUARES = 2.0
 
 
 @compiled
@@ -83,19 +85,60 @@ def decide_directly(weights: Floats, draws: Floats, drawn: int) -> int:
 
 
 @inlined
-def decide(weights: Floats, total: float, draws: Floats, drawn: int, scores: Floats) -> int:
-    """The tie rule applied to weights with this total; -1 where they cannot decide.
+def score_plain(weights: Floats, total: float, draws: Floats, drawn: int, scores: Floats) -> float:
+    """How far below its target each arm is, by weights with this total; the largest of them.
 
-    Scores are taken times `drawn`, which saves dividing every count. The lowest score in reach of the largest settles it: if it
-    is safely tied it wins whatever comes behind it.
+    Times `drawn`, which saves dividing every count.
     """
     scale = drawn / total
-    top = -np.inf
     for i in range(len(weights)):
-        score = weights[i] * scale - draws[i]
-        scores[i] = score
-        if score > top:  # noqa: PLR1730 - compiles to a faster loop than max()
-            top = score
+        scores[i] = weights[i] * scale - draws[i]
+    return largest(scores)
+
+
+@inlined
+def score_squared(
+    weights: Floats, total: float, squared: float, guard: float, draws: Floats, drawn: int, scores: Floats
+) -> float:
+    """The same by guard * weights / total + (1 - guard) * squares / their total: squares need no array of their own."""
+    part, rest = guard * drawn / total, (1.0 - guard) * drawn / squared
+    for i in range(len(weights)):
+        scores[i] = weights[i] * (part + rest * weights[i]) - draws[i]
+    return largest(scores)
+
+
+@inlined
+def score(
+    weights: Floats,
+    total: float,
+    squared: float,
+    sharpness: float,
+    guard: float,
+    powers: Floats,
+    draws: Floats,
+    drawn: int,
+    scores: Floats,
+) -> float:
+    """The same by any rule; the default's squares and the paper's weights have a loop of their own."""
+    if sharpness == 1.0 or guard == 1.0:
+        top = score_plain(weights, total, draws, drawn, scores)
+    elif sharpness == _SQUARES:
+        top = score_squared(weights, total, squared, guard, draws, drawn, scores)
+    else:
+        sharp = sharpen(weights, sharpness, powers)
+        part, rest = guard * drawn / total, (1.0 - guard) * drawn / sharp
+        for i in range(len(weights)):
+            scores[i] = part * weights[i] + rest * powers[i] - draws[i]
+        top = largest(scores)
+    return top
+
+
+@inlined
+def lowest_tied(scores: Floats, top: float, drawn: int) -> int:
+    """The tie rule; -1 where the scores cannot decide.
+
+    The lowest score in reach of the largest settles it: if it is safely tied it wins whatever comes behind it.
+    """
     reach = top - 1.1 * SCORE_TIE * drawn
     arm = 0
     while scores[arm] < reach:
@@ -150,22 +193,20 @@ def play(  # noqa: C901 - every call in this loop that is not written out would 
     arms, gaussian = len(truth), world.kind == GAUSSIAN
     draws, reward_sums, means, scores = np.zeros(arms), np.zeros(arms), np.full(arms, np.nan), np.zeros(arms)
     gaps, squares, sums, weights = np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms)
-    mixed = sharpness != 1.0 and guard != 1.0
-    used = np.zeros(arms) if mixed else weights
-    bests, size, runner_up, total = np.zeros(arms, np.int64), 0, -1, 0.0
+    powers = np.zeros(arms)
+    bests, size, runner_up, total, squared = np.zeros(arms, np.int64), 0, -1, 0.0, 0.0
     left = shown = 0
     due = checkpoints[0]
     for time in range(budget):
         arm = time
         if time >= arms:
             if left == 0:
-                size, total = measure(means, gaps, squares, sums, weights, bests)
+                size, total, squared = measure(means, gaps, squares, sums, weights, bests)
                 runner_up = nearest(gaps)
                 left = REFRESH
-            total = give_share(weights, bests, size, runner_up, total, limit)
-            if mixed:
-                total = mix(weights, total, sharpness, guard, used)
-            arm = decide(used, total, draws, time, scores)
+            total, squared = give_share(weights, bests, size, runner_up, total, squared, limit)
+            top = score(weights, total, squared, sharpness, guard, powers, draws, time, scores)
+            arm = lowest_tied(scores, top, time)
             if arm < 0:
                 arm = decide_directly(direct_weights(means, sharpness, guard, limit), draws, time)
         draws[arm] += 1.0
@@ -175,7 +216,7 @@ def play(  # noqa: C901 - every call in this loop that is not written out would 
             old, new = gaps[arm], means[bests[0]] - means[arm]
             left = left - 1 if old > 0.0 and new > 0.0 else 0
             if left > 0:
-                total = move(gaps, squares, sums, weights, arm, new)
+                total, squared = move(gaps, squares, sums, weights, arm, new)
                 if new < gaps[runner_up]:
                     runner_up = arm
                 elif arm == runner_up and new > old:

@@ -28,14 +28,23 @@ _ITSELF = 0.25
 _MOST_QUARTERS = 12
 
 
-@compiled
+@inlined
+def larger(one: float, other: float) -> float:
+    """The larger of two numbers; compiles to less than max(), which has NaNs in mind."""
+    return one if one > other else other  # noqa: FURB136 - as the docstring says
+
+
+@inlined
 def largest(values: Floats) -> float:
-    """The maximum."""
-    top = values[0]
-    for i in range(1, len(values)):
-        if values[i] > top:  # noqa: PLR1730 - compiles to a faster loop than max()
-            top = values[i]
-    return float(top)
+    """The maximum. In four strands, because each comparison waits for the one before it."""
+    a = b = c = d = -np.inf
+    whole = len(values) - len(values) % 4
+    for i in range(0, whole, 4):
+        a, b = larger(values[i], a), larger(values[i + 1], b)
+        c, d = larger(values[i + 2], c), larger(values[i + 3], d)
+    for i in range(whole, len(values)):
+        a = larger(values[i], a)
+    return larger(larger(a, b), larger(c, d))
 
 
 @compiled
@@ -70,18 +79,31 @@ def fill_sums(gaps: Floats, sums: Floats) -> None:
 
 
 @inlined
+def closeness(gap: float) -> float:
+    """The negative of a positive gap; minus infinity of a best arm."""
+    return -gap if gap > 0.0 else -np.inf
+
+
+@inlined
 def nearest(gaps: Floats) -> int:
-    """The arm with the smallest positive gap; -1 if all are tied."""
-    place, least = -1, np.inf
-    for i in range(len(gaps)):
-        if 0.0 < gaps[i] < least:
-            place, least = i, gaps[i]
+    """The lowest arm with the smallest positive gap; -1 if all are tied. In four strands, as `largest`."""
+    a = b = c = d = -np.inf
+    whole = len(gaps) - len(gaps) % 4
+    for i in range(0, whole, 4):
+        a, b = larger(closeness(gaps[i]), a), larger(closeness(gaps[i + 1]), b)
+        c, d = larger(closeness(gaps[i + 2]), c), larger(closeness(gaps[i + 3]), d)
+    for i in range(whole, len(gaps)):
+        a = larger(closeness(gaps[i]), a)
+    least = -larger(larger(a, b), larger(c, d))
+    place = -1 if least == np.inf else 0
+    while place >= 0 and gaps[place] != least:
+        place += 1
     return place
 
 
 @inlined
-def measure(means: Floats, gaps: Floats, squares: Floats, sums: Floats, weights: Floats, bests: Ints) -> tuple[int, float]:
-    """Everything anew from the means: how many arms are best (listed in `bests`), and the total of the others' weights.
+def measure(means: Floats, gaps: Floats, squares: Floats, sums: Floats, weights: Floats, bests: Ints) -> tuple[int, float, float]:
+    """Everything anew from the means: how many arms are best (listed in `bests`), the totals of the others' weights and squares.
 
     Weights are not normalised, 1/D, and 0 for the best arms: their `squares`, gap^2 of the others, are infinite.
     """
@@ -96,18 +118,24 @@ def measure(means: Floats, gaps: Floats, squares: Floats, sums: Floats, weights:
     fill_sums(gaps, sums)
     for k in range(size):
         squares[bests[k]], sums[bests[k]] = np.inf, 1.0
-    total = 0.0
+    total = squared = 0.0
     for i in range(len(means)):
-        weights[i] = 1.0 / (squares[i] * sums[i] - _ITSELF)
-        total += weights[i]
-    return size, total
+        weight = 1.0 / (squares[i] * sums[i] - _ITSELF)
+        weights[i] = weight
+        total += weight
+        squared += weight * weight
+    return size, total, squared
 
 
 @inlined
-def move(gaps: Floats, squares: Floats, sums: Floats, weights: Floats, arm: int, new: float) -> float:
-    """Arm `arm`, not a best one before or after, now has the gap `new`; returns the new total of the weights."""
+def move(gaps: Floats, squares: Floats, sums: Floats, weights: Floats, arm: int, new: float) -> tuple[float, float]:
+    """Arm `arm`, not a best one before or after, now has the gap `new`; returns the totals of the weights and of their squares.
+
+    In the loop the arm still has its old gap, and itself at the new one as a rival. Its cost there is at least 3/4, because the
+    old one was at least 1, so what is taken out of the totals again is at most 4/3 and its square, which costs few digits.
+    """
     old = gaps[arm]
-    closer, own, total = old - new, 0.0, 0.0
+    closer, own, total, squared = old - new, 0.0, 0.0, 0.0
     for i in range(len(gaps)):
         before, after = gaps[i] + old, gaps[i] + new
         inverse = 1.0 / (before * after)
@@ -116,14 +144,16 @@ def move(gaps: Floats, squares: Floats, sums: Floats, weights: Floats, arm: int,
         sums[i] = moved
         weights[i] = weight
         total += weight
+        squared += weight * weight
         own += (before * inverse) * (before * inverse)
     between = 1.0 / (old + new)
     gaps[arm], squares[arm] = new, new * new
     sums[arm] = own - between * between + _ITSELF / squares[arm]
     itself = 1.0 / (squares[arm] * sums[arm] - _ITSELF)
     total += itself - weights[arm]
+    squared += itself * itself - weights[arm] * weights[arm]
     weights[arm] = itself
-    return float(total)
+    return total, squared
 
 
 @compiled
@@ -151,8 +181,10 @@ def sharpen(weights: Floats, sharpness: float, out: Floats) -> float:
 
 
 @inlined
-def give_share(weights: Floats, bests: Ints, size: int, runner_up: int, total: float, limit: bool) -> float:
-    """Give the best arms their 1/D, before any sharpening; returns the total of all.
+def give_share(
+    weights: Floats, bests: Ints, size: int, runner_up: int, total: float, squared: float, limit: bool
+) -> tuple[float, float]:
+    """Give the best arms their 1/D, before any sharpening; returns the totals over all arms of weights and of their squares.
 
     That is the weight of the nearest other arm, 1 if there is none; for tied ones by their limit 1 / (1 + (m - 2)/4).
     """
@@ -160,9 +192,11 @@ def give_share(weights: Floats, bests: Ints, size: int, runner_up: int, total: f
     if limit and size > 1:
         share = 4.0 / (size + 2.0)
     for k in range(size):
-        total += share - weights[bests[k]]
+        before = weights[bests[k]]
+        total += share - before
+        squared += share * share - before * before
         weights[bests[k]] = share
-    return total
+    return total, squared
 
 
 @compiled
@@ -193,8 +227,8 @@ def targets_from_means(means: Floats, sharpness: float, guard: float, limit: boo
         return targets
     gaps, squares, sums, weights = np.empty(count), np.empty(count), np.empty(count), np.empty(count)
     bests = np.empty(count, np.int64)
-    size, total = measure(known[:count], gaps, squares, sums, weights, bests)
-    total = give_share(weights, bests, size, nearest(gaps), total, limit)
+    size, total, squared = measure(known[:count], gaps, squares, sums, weights, bests)
+    total, _ = give_share(weights, bests, size, nearest(gaps), total, squared, limit)
     used = weights
     if sharpness != 1.0 and guard != 1.0:
         used = np.empty(count)

@@ -5,34 +5,25 @@ asyncpg is used directly here, because on this path SQLAlchemy's share of the wo
 
 from __future__ import annotations
 
+import asyncio
+import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import asyncpg
 
-from service.errors import DatabaseUnavailable, WriteRefused
+from service.domain.limits import LOCK_SECONDS
+from service.errors import DatabaseUnavailable, ExperimentLocked, WriteRefused
 from service.storage.groups.statements import one_statement
+from service.storage.postgres_failures import AWAY
 
 if TYPE_CHECKING:
     from asyncpg.prepared_stmt import PreparedStatement
     from sqlalchemy.ext.asyncio import AsyncEngine
 
     from service.storage.groups.statements import Guard, Query, Stage, Values
-
-AWAY = (
-    OSError,
-    TimeoutError,
-    asyncpg.InterfaceError,
-    asyncpg.PostgresConnectionError,
-    asyncpg.exceptions.OperatorInterventionError,
-    asyncpg.exceptions.InsufficientResourcesError,
-    asyncpg.InternalClientError,  # the server said goodbye while the connection was idle, and the driver lost count
-    asyncpg.exceptions.DeadlockDetectedError,  # rolled back for sure, like the next one: it is tried again
-    asyncpg.exceptions.SerializationError,
-    asyncpg.exceptions.InvalidCachedStatementError,  # a migration changed a table under us: a new connection knows it
-)
 
 # Another worker wrote the same row a moment before.
 _OUTRUN = (asyncpg.UniqueViolationError,)
@@ -41,22 +32,37 @@ _OUTRUN = (asyncpg.UniqueViolationError,)
 _PLANNED_FOR_GROUPS = 1_024
 _PLANNED_FOR_SECONDS = 10.0
 _MOST_PREPARED = 256
+_CLOSE_SECONDS = 3.0
+# How exactly a statement's time is kept.
+_LOOKS_A_STATEMENT = 10
 _PLANNING = """
 SET plan_cache_mode = force_generic_plan; SET jit = off;
 SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off;
 SET enable_bitmapscan = off
 """
+# A transaction of ours never pauses: one that does belongs to a worker that is stopped or cut off, and holds up the others.
+_PATIENCE = f"""
+SET lock_timeout = '{LOCK_SECONDS}s'; SET idle_in_transaction_session_timeout = '{LOCK_SECONDS}s'
+"""
+
+
+def connection_arguments(engine: AsyncEngine) -> dict[str, Any]:
+    """What asyncpg needs to know to get at the engine's database."""
+    _, arguments = engine.dialect.create_connect_args(engine.url)
+    arguments.pop("async_fallback", None)
+    return {**arguments, "timeout": 10}
 
 
 def connecting(engine: AsyncEngine) -> Callable[[], Awaitable[asyncpg.Connection[Any]]]:
     """How to open a connection of asyncpg's own to the engine's database."""
-    _, arguments = engine.dialect.create_connect_args(engine.url)
-    arguments.pop("async_fallback", None)
-    return lambda: asyncpg.connect(**arguments, timeout=10)
+    arguments = connection_arguments(engine)
+    return lambda: asyncpg.connect(**arguments)
 
 
 def _raise_named(failure: Exception) -> NoReturn:
     """The driver's words for "the database is away" and "it does not take this" in ours."""
+    if isinstance(failure, asyncpg.LockNotAvailableError):
+        raise ExperimentLocked from failure
     if isinstance(failure, AWAY) and not isinstance(failure, ValueError):  # which is a value that the driver cannot send
         raise DatabaseUnavailable("The database does not answer.") from failure
     if isinstance(failure, (asyncpg.PostgresError, ValueError)) and not isinstance(failure, _OUTRUN):
@@ -70,11 +76,13 @@ class PostgresGroup:
     Its plans are thrown away now and then: what was right for an empty table may be wrong for a full one.
     """
 
-    def __init__(self, connection: asyncpg.Connection[Any]) -> None:
-        self.connection = connection
+    def __init__(self, connection: asyncpg.Connection[Any], seconds: float) -> None:
+        self.connection, self._seconds = connection, seconds
         self._prepared: dict[str, PreparedStatement[Any]] = {}
         self._uses = 0
         self._plans_until_use, self._plans_until_time = 0, 0.0
+        self._busy_since = math.inf
+        self._watch()
 
     async def rows(self, query: Query, *columns: Values) -> Sequence[Any]:
         """What the query finds for these columns of values."""
@@ -112,10 +120,13 @@ class PostgresGroup:
 
     async def execute(self, command: str) -> None:
         """A command without parameters."""
+        self._busy_since = time.monotonic()
         try:
             await self.connection.execute(command)
         except Exception as failure:  # noqa: BLE001 - raised again
             _raise_named(failure)
+        finally:
+            self._busy_since = math.inf
 
     def has_old_plans(self) -> bool:
         """To be asked before each use."""
@@ -130,6 +141,7 @@ class PostgresGroup:
 
     async def _fetch(self, statement: str, given: Sequence[Any]) -> Sequence[Any]:
         """Run a statement. They are few and always the same."""
+        self._busy_since = time.monotonic()
         try:
             prepared = self._prepared.get(statement)
             if prepared is None:
@@ -139,14 +151,27 @@ class PostgresGroup:
             found: Sequence[Any] = await prepared.fetch(*given)
         except Exception as failure:  # noqa: BLE001 - raised again
             _raise_named(failure)
+        finally:
+            self._busy_since = math.inf
         return found
+
+    def _watch(self) -> None:
+        """Give the connection up if a statement takes too long; looked at now and then, because a timer for each would cost more.
+
+        The statement itself is not cancelled, as the driver's own timeouts would: a commit that waits for a standby would be
+        visible then, and yet not be there after a failover.
+        """
+        if time.monotonic() - self._busy_since > self._seconds:
+            self.connection.terminate()
+        elif not self.connection.is_closed():
+            asyncio.get_running_loop().call_later(self._seconds / _LOOKS_A_STATEMENT, self._watch)
 
 
 class PostgresGroups:
     """Keeps its connections from group to group, one to write and one to read meanwhile; after any failure it takes new ones."""
 
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._open = connecting(engine)
+    def __init__(self, engine: AsyncEngine, statement_seconds: float) -> None:
+        self._open, self._seconds = connecting(engine), statement_seconds
         self._idle: list[PostgresGroup] = []
         """Those that are free. The one that was used last comes first: its plans and caches are warm."""
 
@@ -215,13 +240,13 @@ class PostgresGroups:
         try:
             connection = await self._open()
             try:
-                await connection.execute(_PLANNING)
+                await connection.execute(_PLANNING + ";" + _PATIENCE, timeout=self._seconds)
             except BaseException:
                 connection.terminate()
                 raise
         except (*AWAY, asyncpg.PostgresError) as refused:  # a wrong password, no such database: as good as away
             raise DatabaseUnavailable("The database does not answer.") from refused
-        return PostgresGroup(connection)
+        return PostgresGroup(connection, self._seconds)
 
     def _drop(self, failed: PostgresGroup) -> None:
         """What happened to one connection may have happened to the other."""
@@ -232,4 +257,5 @@ class PostgresGroups:
     async def close(self) -> None:
         """Close the connections."""
         while self._idle:
-            await self._idle.pop().connection.close()
+            with suppress(*AWAY):  # it was lost while nobody looked, or says nothing any more
+                await self._idle.pop().connection.close(timeout=_CLOSE_SECONDS)

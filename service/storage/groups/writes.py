@@ -44,6 +44,12 @@ async def find(group: Reads, keys: Sequence[str]) -> dict[str, Progress]:
     return {row["key"]: settings_rows.progress_from(row) for row in await group.rows(_FIND, keys)}
 
 
+async def locked_elsewhere(group: Reads, keys: Sequence[str]) -> set[str]:
+    """Those of the experiments whose rows somebody else holds just now."""
+    free = {row["key"] for row in await group.rows(_FREE, keys)}
+    return {row["key"] for row in await group.rows(_FIND, keys)} - free
+
+
 async def arms_since(group: Reads, versions: dict[int, int]) -> dict[int, list[ArmRecord]]:
     """The arms of these experiments that changed after these versions, by one statement; after version -1, all."""
     moved: dict[int, list[ArmRecord]] = {experiment_id: [] for experiment_id in versions}
@@ -173,6 +179,7 @@ def _sequence_of(event: Event) -> int:
 _FIND = query_by(experiments, ["text"], "t.key = w.a")
 _VERSIONS = query_by(experiments, ["bigint"], "t.id = w.a", columns=("id", "version"))
 _LOCK = query_by(experiments, ["text"], "t.key = w.a", tail="ORDER BY t.id", locking="FOR NO KEY UPDATE OF t")
+_FREE = query_by(experiments, ["text"], "t.key = w.a", columns=("key",), locking="FOR NO KEY UPDATE OF t SKIP LOCKED")
 _ARMS_SINCE = query_by(arms, ["bigint", "bigint"], "t.experiment_id = w.a AND t.changed > w.b", tail="ORDER BY t.position")
 _EVENT = query_by(events, ["bigint", "bigint"], "t.experiment_id = w.a AND t.sequence = w.b")
 
@@ -242,7 +249,7 @@ _COUNT = update_of(arms, ("experiment_id", "position"), updated_columns.ARM_COUN
 _COUNT_DRAWS = update_of(arms, ("experiment_id", "position"), updated_columns.ARM_DRAWS)
 _COUNT_IMPUTED = update_of(arms, ("experiment_id", "position"), updated_columns.ARM_IMPUTED)
 _REDEFINE = update_of(arms, ("experiment_id", "position"), updated_columns.ARM_DEFINITION)
-_PROGRESS = update_of(experiments, ("id",), updated_columns.PROGRESS, versioned=True)
+_PROGRESS = update_of(experiments, ("id",), (*updated_columns.PROGRESS, *updated_columns.LATER_PROGRESS), versioned=True)
 _DRAW_ON = update_of(experiments, ("id",), updated_columns.DRAWING, versioned=True)
 _SETTINGS = update_of(experiments, ("id",), (*updated_columns.SETTINGS, *updated_columns.LATER_SETTINGS))
 # Always in the same order, so that the same writes are the same statement.

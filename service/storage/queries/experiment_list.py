@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from sqlalchemy import ColumnElement, or_, select
 
 from service.domain.limits import MOST_VISITED_EXPERIMENTS
-from service.storage.tables import DELETED, experiments
+from service.storage.tables import HIDDEN, experiments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +32,8 @@ class ExperimentFilter:
     order: ExperimentOrder = "-created_at"
     since: int | None = None
     until: int | None = None
+    among: tuple[str, ...] | None = None
+    """Keys, or patterns with `*`, that the caller may see."""
 
     @property
     def by_key(self) -> bool:
@@ -54,13 +56,13 @@ class ExperimentFilter:
             return [experiments.c.owner == self.owner]
         if self.status is not None:
             return [experiments.c.status == self.status]
-        return [experiments.c.status != DELETED]
+        return [experiments.c.status.not_in(HIDDEN)]
 
     def looked_for(self) -> list[ColumnElement[bool]]:
         """What has to be looked for among what an index leads to."""
-        wanted = _containing(self.text) if self.text else []
+        wanted = of_these(self.among) + (_containing(self.text) if self.text else [])
         if self.owner is not None:
-            wanted.append(experiments.c.status != DELETED if self.status is None else experiments.c.status == self.status)
+            wanted.append(experiments.c.status.not_in(HIDDEN) if self.status is None else experiments.c.status == self.status)
         if self.tag is not None:  # tags are kept as a JSON list, and no tag has a quotation mark in it
             wanted.append(experiments.c.tags.contains(f'"{self.tag}"', autoescape=True))
         if self.since is not None:
@@ -101,10 +103,18 @@ async def page_of_rows(
     return ExperimentRows(found, visited.id if visited is not None and len(found) < limit else None)
 
 
-def _matching(text: str) -> list[ColumnElement[bool]]:
-    """Key or name contain the text, whatever its case; none that was deleted does."""
-    there = experiments.c.status != DELETED
-    return [there, *_containing(text)] if text else [there]
+def of_these(patterns: Sequence[str] | None) -> list[ColumnElement[bool]]:
+    """Those that a caller may see; None means all."""
+    if patterns is None:
+        return []
+    exact = [pattern for pattern in patterns if "*" not in pattern]
+    alike = [_written_with_stars(pattern) for pattern in patterns if "*" in pattern]
+    return [or_(experiments.c.key.in_(exact), *(experiments.c.key.like(text, escape="\\") for text in alike))]
+
+
+def _written_with_stars(pattern: str) -> str:
+    """As the database writes a pattern: keys may hold `_`, which it takes for any character."""
+    return pattern.replace("_", "\\_").replace("*", "%")
 
 
 def _containing(text: str) -> list[ColumnElement[bool]]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from sqlalchemy import ColumnElement, case, func, or_, select
+from sqlalchemy import ColumnElement, and_, case, func, or_, select
 
 from service.domain import ExperimentVersion
-from service.storage.tables import DELETED, experiments
+from service.storage.queries.experiment_list import of_these
+from service.storage.tables import HIDDEN, experiments
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -22,7 +23,7 @@ _LIFE = ("draft", "running", "paused", "concluded", "archived")
 
 def _let_through(wanted: ExperimentFilter) -> list[ColumnElement[bool]]:
     """What the filter asks for, whatever the status; key or name contain its text, whatever its case. None that was deleted."""
-    asked = [experiments.c.status != DELETED]
+    asked = [experiments.c.status.not_in(HIDDEN), *of_these(wanted.among)]
     if wanted.text:
         asked.append(or_(*(column.icontains(wanted.text, autoescape=True) for column in (experiments.c.key, experiments.c.name))))
     if wanted.owner is not None:
@@ -61,9 +62,9 @@ def _by(order: StoredOrder) -> list[ColumnElement[Any]]:
     return [column.desc() if order.startswith("-") else column, newest_first]
 
 
-async def tags_and_owners(connection: AsyncConnection) -> tuple[list[str], list[str]]:
-    """All tags and all owners of experiments, each once, in the order of the alphabet."""
-    there = experiments.c.status != DELETED
+async def tags_and_owners(connection: AsyncConnection, among: tuple[str, ...] | None) -> tuple[list[str], list[str]]:
+    """All tags and all owners of the experiments that a caller may see, each once, in the order of the alphabet."""
+    there = and_(experiments.c.status.not_in(HIDDEN), *of_these(among))
     tagged = await connection.execute(select(experiments.c.tags).where(there, experiments.c.tags != "[]").distinct())
     owned = await connection.execute(select(experiments.c.owner).where(there, experiments.c.owner.is_not(None)).distinct())
     return sorted({tag for (tags,) in tagged for tag in json.loads(tags)}), sorted(owner for (owner,) in owned if owner)

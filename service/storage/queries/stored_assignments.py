@@ -9,7 +9,7 @@ from sqlalchemy import select, text
 
 from service.domain.limits import MOST_VISITED_ASSIGNMENTS
 from service.storage import traffic_rows
-from service.storage.tables import DELETED, STATUS_CHANGED, assignments, events, experiments
+from service.storage.tables import HIDDEN, STATUS_CHANGED, assignments, events, experiments
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -124,13 +124,16 @@ async def assignments_from(connection: AsyncConnection, experiment_id: int, firs
 
 
 async def experiments_with_due(connection: AsyncConnection, now: int) -> Sequence[str]:
-    """Keys of the experiments in which some assignment waits for the sweep; archived ones are frozen."""
+    """Keys of the experiments in which some assignment waits for the sweep; archived and pruned ones are frozen."""
     due = select(assignments.c.draw).where(
         assignments.c.experiment_id == experiments.c.id,
         assignments.c.due_at.is_not(None),
         assignments.c.due_at <= now,
     )
     wanted = select(experiments.c.key).where(
-        experiments.c.may_expire, experiments.c.status.not_in(("archived", DELETED)), due.exists()
+        experiments.c.may_expire,
+        experiments.c.status.not_in(("archived", *HIDDEN)),
+        experiments.c.pruned_at.is_(None),
+        due.exists(),
     )
     return (await connection.execute(wanted)).scalars().all()

@@ -13,7 +13,7 @@ from service.errors import ExperimentNotFound, InvalidValue
 from service.storage import settings_rows, traffic_rows
 from service.storage.queries.experiment_list import page_of_rows
 from service.storage.queries.stored_sizes import size_columns, size_from
-from service.storage.tables import DELETED, arms, experiments, findings
+from service.storage.tables import HIDDEN, arms, experiments, findings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -32,6 +32,12 @@ async def experiment_id_of(connection: AsyncConnection, key: str) -> int:
     if found is None:
         raise ExperimentNotFound(key)
     return int(found)
+
+
+async def keys(connection: AsyncConnection) -> Sequence[str]:
+    """The keys of all, oldest first."""
+    wanted = select(experiments.c.key).where(experiments.c.status.not_in(HIDDEN)).order_by(experiments.c.id)
+    return (await connection.execute(wanted)).scalars().all()
 
 
 async def progress_by_key(connection: AsyncConnection, key: str) -> Progress:
@@ -85,7 +91,7 @@ async def page_of_experiments(
 
 async def _require_there(connection: AsyncConnection, experiment_id: int) -> None:
     """In the order of keys, a page goes on behind an experiment's key: not if that was deleted meanwhile."""
-    there = select(experiments.c.id).where(experiments.c.id == experiment_id, experiments.c.status != DELETED)
+    there = select(experiments.c.id).where(experiments.c.id == experiment_id, experiments.c.status.not_in(HIDDEN))
     if (await connection.execute(there)).scalar_one_or_none() is None:
         raise InvalidValue(
             "/query/page_token", "The experiment that the last page ended with is gone: begin with the first page."
@@ -94,7 +100,7 @@ async def _require_there(connection: AsyncConnection, experiment_id: int) -> Non
 
 async def keep(connection: AsyncConnection, experiment_id: int, key: str) -> None:
     """Let nobody delete the experiment before this transaction ends. Its traffic goes on."""
-    there = select(experiments.c.id).where(experiments.c.id == experiment_id, experiments.c.status != DELETED)
+    there = select(experiments.c.id).where(experiments.c.id == experiment_id, experiments.c.status.not_in(HIDDEN))
     if (await connection.execute(there.with_for_update(read=True, key_share=True))).scalar_one_or_none() is None:
         raise ExperimentNotFound(key)
 

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from service.domain import Json, LogKind
+    from service.domain.callers import Caller
 
 
-async def append(connection: AsyncConnection, kind: LogKind, details: dict[str, Json], at: int) -> None:
-    """One more entry, in the transaction that does what it says."""
+async def append(connection: AsyncConnection, kind: LogKind, details: dict[str, Json], at: int, caller: Caller) -> None:
+    """One more entry, in the transaction that does what it says, with who did it."""
+    details = details if caller.actor is None else {**details, "actor": caller.actor}
     await connection.execute(insert(instance_log).values(at=at, kind=kind, details=to_json(details)))
 
 

@@ -72,3 +72,12 @@ async def observation_by_id(connection: AsyncConnection, experiment_id: int, nam
     wanted = select(observations).where(observations.c.experiment_id == experiment_id, observations.c.id == name)
     row = (await connection.execute(wanted)).mappings().first()
     return settings_rows.observation_from(row) if row else None
+
+
+async def observations_by_id(
+    connection: AsyncConnection, experiment_id: int, names: Collection[str]
+) -> dict[str, ObservationRecord]:
+    """Those of these ids that were told."""
+    wanted = select(observations).where(observations.c.experiment_id == experiment_id, observations.c.id.in_(names))
+    found = [settings_rows.observation_from(row) for row in (await connection.execute(wanted)).mappings()] if names else []
+    return {named.id: named for named in found}

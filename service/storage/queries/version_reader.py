@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _AWAY = "The database does not answer."
 _BUSY_SECONDS = 0.5
+_CLOSE_SECONDS = 3.0
+_VERSIONS = "SELECT key, id, version FROM experiments WHERE key = ANY($1)"
 
 
 class VersionReader(Protocol):
@@ -63,8 +65,8 @@ class SqliteVersionReader:
 class PostgresVersionReader:
     """Keeps its connection between reads; one that failed is closed, and the read tried once more on a new one."""
 
-    def __init__(self, connect: Callable[[], Any], away: tuple[type[Exception], ...]) -> None:
-        self._connect, self._away = connect, away
+    def __init__(self, connect: Callable[[], Any], away: tuple[type[Exception], ...], statement_seconds: float) -> None:
+        self._connect, self._away, self._seconds = connect, away, statement_seconds
         self._connection: asyncpg.Connection[Any] | None = None
         self._turn = asyncio.Lock()
 
@@ -94,7 +96,7 @@ class PostgresVersionReader:
             except Exception as refused:  # a wrong password, no such database: as good as away
                 raise DatabaseUnavailable(_AWAY) from refused
         try:
-            found = await connection.fetch("SELECT key, id, version FROM experiments WHERE key = ANY($1)", list(keys))
+            found = await connection.fetch(_VERSIONS, list(keys), timeout=self._seconds)
         except BaseException:
             connection.terminate()
             raise
@@ -105,5 +107,5 @@ class PostgresVersionReader:
         """Close the connection."""
         connection, self._connection = self._connection, None
         if connection:
-            with suppress(*self._away):  # it was lost while nobody looked
-                await connection.close()
+            with suppress(*self._away):  # it was lost while nobody looked, or says nothing any more
+                await connection.close(timeout=_CLOSE_SECONDS)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from service.domain import AUDITED, ExperimentStatus, Goal, Ties
 from service.domain.limits import ASSIGNMENT_ID_PATTERN, LARGEST_SEED, LONGEST_OBSERVATION_ID
-from service.web.api.request_schemas import ConcludeWhenIn, Description, ExpiryIn, Key, Name, Owner, Tags, Unit
+from service.web.api.request_schemas import ConcludeWhenIn, Description, ExpiryIn, Key, Name, OfrepIn, Owner, Tags, Unit
 
 AssignmentId = Annotated[str, Field(pattern=f"^{ASSIGNMENT_ID_PATTERN}$")]
 Seed = Annotated[int, Field(ge=0, le=LARGEST_SEED)]
@@ -105,8 +105,10 @@ class _ExperimentSettingsOut(Answer):
     owner: Owner | None
     worthwhile: float | None
     control: Key | None
+    ofrep: OfrepIn
     concluded_arm: Key | None
     created_at: datetime
+    pruned_at: datetime | None = Field(description="When its assignments and single rewards were given up, if they were.")
     version: int
 
 
@@ -199,6 +201,26 @@ class TellResultsOut(Answer):
     results: list[TellResultOut]
 
 
+class RefusedLineOut(Answer):
+    """A line that counts nothing."""
+
+    line: int
+    status: Literal["conflict", "not_found", "invalid"]
+    detail: str | None
+
+
+class ToldLinesOut(Answer):
+    """What became of a stream of observations; empty lines are left out."""
+
+    lines: int
+    recorded: int
+    duplicate: int
+    conflict: int
+    not_found: int
+    invalid: int
+    refused: list[RefusedLineOut] = Field(description="The first lines that count nothing, at most 100.")
+
+
 class ObservationOut(Answer):
     """A reward that came without an ask; one without an `id` cannot be changed."""
 
@@ -218,6 +240,13 @@ class ObservationPage(Answer):
     next_page_token: str | None
 
 
+class ActorOut(Answer):
+    """The key that something was done with."""
+
+    id: str
+    label: str | None
+
+
 class EventOut(Answer):
     """One entry of the audit log."""
 
@@ -227,6 +256,7 @@ class EventOut(Answer):
     arm: Key | None
     assignment: AssignmentId | None = Field(description="The assignment concerned.")
     draw: int | None = Field(description="Its draw number.")
+    actor: ActorOut | None = Field(description="Who did it; null where it was the service itself, or there were no keys.")
     details: dict[str, Any]
 
 

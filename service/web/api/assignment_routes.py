@@ -13,6 +13,7 @@ from service.domain.limits import LONGEST_NAME, LONGEST_UNIT
 from service.web.api import answer_schemas, rendered_changes, rendered_pages, request_schemas, views
 from service.web.api.body import StrictRoute
 from service.web.api.parameters import (
+    AccessOf,
     AssignmentId,
     ContextOf,
     ExperimentKey,
@@ -41,11 +42,11 @@ _NOBODY = request_schemas.AskIn()
 async def ask(
     context: ContextOf,
     idempotency: IdempotencyKey,
-    key: ExperimentKey,
+    access: AccessOf,
     body: Annotated[request_schemas.AskIn, Body()] = _NOBODY,
 ) -> Response:
     """Draw an arm. 200 instead of 201 when nothing was drawn: a sticky unit asked again, a concluded experiment."""
-    answer = await ask_command.ask(context, key, body.unit, idempotency)
+    answer = await ask_command.ask(context, access, body.unit, idempotency)
     headers = {"Idempotency-Replayed": "true"} if answer.replayed else None
     return json_response(views.answer_view(answer), 201 if answer.created else 200, headers)
 
@@ -57,7 +58,7 @@ async def ask(
     responses=documented(*_UNREADABLE, 404, 409, 503) | {200: {"model": answer_schemas.AssignmentsOut}},
 )
 async def ask_batch(
-    request: Request, context: ContextOf, idempotency: IdempotencyKey, key: ExperimentKey, body: request_schemas.AskManyIn
+    request: Request, context: ContextOf, idempotency: IdempotencyKey, access: AccessOf, body: request_schemas.AskManyIn
 ) -> Response:
     """Draw many arms, all or nothing. 200 instead of 201 when nothing was drawn.
 
@@ -73,7 +74,7 @@ async def ask_batch(
         render=views.encode_answers,
         note=ask_command.note_of,
     )
-    return rendered_response(await rendered_changes.ask_many(context, key, units, answered, by_count=body.units is None))
+    return rendered_response(await rendered_changes.ask_many(context, access, units, answered, by_count=body.units is None))
 
 
 @router.get("/{id}", response_model=answer_schemas.AssignmentOut, responses=documented(404, 503))

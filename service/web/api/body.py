@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -20,6 +20,7 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
+from service.domain.callers import Caller, Scope
 from service.domain.limits import (
     DEEPEST_JSON,
     KEY_PATTERN,
@@ -29,7 +30,9 @@ from service.domain.limits import (
     MOST_HELD_BODY_BYTES,
     MOST_LARGE_BODIES,
 )
-from service.errors import ArmNotFound, ExperimentNotFound, Overloaded
+from service.errors import ArmNotFound, ExperimentNotFound, Forbidden, Overloaded, Unauthorized
+from service.web.access.credentials import CALLER
+from service.web.access.route_scopes import OPEN, ROUTE_SCOPES
 from service.web.problems import BadRequest
 
 _NEITHER_QUOTES_NOR_BRACKETS = bytes(set(range(256)).difference(b'"{}[]'))
@@ -94,21 +97,31 @@ class StrictRoute(APIRoute):
         parameters = _query_parameters(self.dependant)
 
         async def with_body(request: Request) -> Response:
+            streamed = self.answer_to_stream(request)
+            if streamed is not None:
+                return await streamed
             memory: BodyMemory = request.app.state.body_memory
             with memory.holding() as hold:
                 body = request._body = await read_limited(request, limit, hold)  # noqa: SLF001 - Starlette's own cache
                 if len(body) <= LARGE_BODY_BYTES:
                     if body or required:
                         self._keep(request, body)
+                    await _check_again(request)
                     return await handler(request)
                 async with memory.large:
                     await asyncio.to_thread(self._keep, request, body)
+                    await _check_again(request)
                     return await handler(request)
 
         # An id of any text may hold slashes, as the last part of a path; no other part may.
         parts, any_text = self.path.count("/"), self.path.endswith(":any_text}")
 
+        scopes = {ROUTE_SCOPES.get((method, self.path)) for method in self.methods or ()}
+        is_open = {(method, self.path) for method in self.methods or ()} <= OPEN
+
         async def strict(request: Request) -> Response:
+            if not is_open:
+                _check_access(request, scopes)
             raw = request.scope.get("raw_path") or b""
             if b"%" in raw and any(b"%2f" in part.lower() for part in raw.split(b"/", parts)[: parts if any_text else None]):
                 raise HTTPException(404)  # it would be read as the path of another route
@@ -128,6 +141,10 @@ class StrictRoute(APIRoute):
         if "idempotency-key" in request.headers:
             request.scope[FINGERPRINT] = fingerprint(body)
 
+    def answer_to_stream(self, request: Request) -> Coroutine[Any, Any, Response] | None:  # noqa: ARG002 - for routes that look
+        """How a body is answered that this route reads as it comes; None means that it is read whole."""
+        return None
+
     def read(self, request: Request, body: bytes) -> Any:  # noqa: ANN401 - any JSON
         """The body as Python objects, as far as FastAPI looks at them."""
         return parse_json(body, request.headers.get("content-type"))
@@ -137,6 +154,24 @@ def _query_parameters(dependant: Dependant) -> set[str]:
     """The names that a route and what it depends on declare."""
     named = {parameter.alias for parameter in dependant.query_params}
     return named.union(*map(_query_parameters, dependant.dependencies))
+
+
+def _check_access(request: Request, scopes: Collection[Scope | None]) -> None:
+    """Refuse a caller who may not use this route, or may not see its experiment; a route that needs nothing known, everybody."""
+    caller: Caller | None = request.scope.get(CALLER)
+    if caller is None:
+        raise Unauthorized("missing")
+    for scope in scopes:
+        if scope is None:
+            raise Forbidden("This route is not open to anybody.")
+        caller.require(scope, request.path_params.get("key"))
+
+
+async def _check_again(request: Request) -> None:
+    """Refuse a caller whose key was revoked while the body came in, which may take a minute."""
+    caller: Caller | None = request.scope.get(CALLER)
+    if caller is not None:
+        await request.app.state.context.callers.require_still_taken(caller)
 
 
 def _check_query(request: Request, parameters: set[str]) -> None:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from service.domain import LogKind
-from service.web.api.answer_schemas import Answer
+from service.web.api.answer_schemas import ActorOut, Answer
 
 
 class LogEntryOut(Answer):
@@ -15,6 +15,7 @@ class LogEntryOut(Answer):
     id: int
     kind: LogKind
     at: datetime
+    actor: ActorOut | None
     details: dict[str, Any]
 
 

@@ -11,11 +11,13 @@ from service.application.commands import observations
 from service.application.commands.observations import ChangeObservation
 from service.application.reads import observation_list
 from service.application.reads.page_request import PageRequest
+from service.domain.callers import Access
 from service.domain.limits import LONGEST_NAME, LONGEST_OBSERVATION_ID
 from service.errors import ObservationNotFound
 from service.web.api import answer_schemas, rendered_pages, request_schemas, views
 from service.web.api.body import StrictRoute
 from service.web.api.parameters import (
+    AccessOf,
     ContextOf,
     ExperimentKey,
     ObservationId,
@@ -47,11 +49,11 @@ router = APIRouter(prefix="/v1/experiments/{key}/observations", tags=["rewards"]
 _UNREADABLE = (400, 413, 415, 422)
 
 
-async def _show(context: ContextOf, key: str, name: str, command: ChangeObservation | None = None) -> Response:
+async def _show(context: ContextOf, access: Access, name: str, command: ChangeObservation | None = None) -> Response:
     if not 1 <= len(name) <= LONGEST_OBSERVATION_ID or "\x00" in name:
-        raise ObservationNotFound(key, name)  # before it meets a database that could not even compare it
-    known = None if command is None else await observations.change(context, key, command)
-    return json_response(views.observation_view(key, await observation_list.observation(context, key, name, known)))
+        raise ObservationNotFound(access.key, name)  # before it meets a database that could not even compare it
+    known = None if command is None else await observations.change(context, access, command)
+    return json_response(views.observation_view(access.key, await observation_list.observation(context, access.key, name, known)))
 
 
 @router.get("", response_model=answer_schemas.ObservationPage, responses=documented(404, 422, 503))
@@ -73,23 +75,23 @@ async def list_observations(
 
 
 @router.get("/{id:any_text}", response_model=answer_schemas.ObservationOut, responses=documented(404, 503))
-async def get_observation(context: ContextOf, key: ExperimentKey, id: ObservationId) -> Response:  # noqa: A002 - the contract's name
+async def get_observation(context: ContextOf, access: AccessOf, id: ObservationId) -> Response:  # noqa: A002 - the contract's name
     """One observation, by the id that it was told with."""
-    return await _show(context, key, id)
+    return await _show(context, access, id)
 
 
 @router.put("/{id:any_text}", response_model=answer_schemas.ObservationOut, responses=documented(*_UNREADABLE, 404, 409, 503))
 async def correct_observation(
     context: ContextOf,
-    key: ExperimentKey,
+    access: AccessOf,
     id: ObservationId,  # noqa: A002 - the contract's name
     body: request_schemas.TellIn,
 ) -> Response:
     """Replace the reward of an observation, or bring a voided one back with one."""
-    return await _show(context, key, id, ChangeObservation(id, reward=body.reward))
+    return await _show(context, access, id, ChangeObservation(id, reward=body.reward))
 
 
 @router.delete("/{id:any_text}", response_model=answer_schemas.ObservationOut, responses=documented(404, 409, 503))
-async def void_observation(context: ContextOf, key: ExperimentKey, id: ObservationId) -> Response:  # noqa: A002 - the contract's name
+async def void_observation(context: ContextOf, access: AccessOf, id: ObservationId) -> Response:  # noqa: A002 - the contract's name
     """Void an observation: it leaves draws and observations."""
-    return await _show(context, key, id, ChangeObservation(id, void=True))
+    return await _show(context, access, id, ChangeObservation(id, void=True))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from fastapi import APIRouter, Response
 
 from service import __version__
@@ -9,7 +11,7 @@ from service.application.reads import readiness
 from service.web.api.body import StrictRoute
 from service.web.api.parameters import ContextOf, json_response
 from service.web.problems import documented
-from service.web.request_metrics import MEDIA_TYPE, exposition
+from service.web.request_metrics import MEDIA_TYPE, exposition, show_requests_by_key
 
 router = APIRouter(tags=["operations"], route_class=StrictRoute)
 
@@ -28,6 +30,7 @@ async def readyz(context: ContextOf) -> Response:
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
-def metrics() -> Response:
+async def metrics() -> Response:
     """Counters and histograms of all workers of this host, for Prometheus."""
-    return Response(exposition(), media_type=MEDIA_TYPE)
+    await show_requests_by_key()
+    return Response(await asyncio.to_thread(exposition), media_type=MEDIA_TYPE)

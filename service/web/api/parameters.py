@@ -1,4 +1,7 @@
-"""What routes take from a request besides its body: the context, the idempotency key, the page."""
+"""What routes take from a request besides its body: the context, the idempotency key, the page.
+
+They are coroutines that wait for nothing, because FastAPI calls a plain function in a thread, which costs more than all they do.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import base64
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 from fastapi import Depends, Header, Path, Query, Request, Response
@@ -15,14 +18,21 @@ from service.application.commands.idempotency import Once, Rendered
 from service.application.context import Context
 from service.application.reads.time_window import TimeWindow
 from service.domain import AUDITED
+from service.domain.callers import Access, Caller
 from service.domain.limits import (
+    API_KEY_ID_PATTERN,
     ASSIGNMENT_ID_PATTERN,
     KEY_PATTERN,
     LARGEST_PAGE,
     LONGEST_IDEMPOTENCY_KEY,
     LONGEST_IF_MATCH,
     LONGEST_OBSERVATION_ID,
+    LONGEST_UNIT,
+    MESSAGE_ID_PATTERN,
+    WEBHOOK_ID_PATTERN,
 )
+from service.engine.clock import microseconds_of
+from service.web.access.credentials import CALLER
 from service.web.api.body import FINGERPRINT, fingerprint
 from service.web.api.views import encode
 from service.web.problems import BadRequest
@@ -32,16 +42,20 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Result = TypeVar("Result")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TIME: dict[str, Any] = {"max_length": 64, "json_schema_extra": {"format": "date-time"}}
 
 
-def context_of(request: Request) -> Context:
+async def context_of(request: Request) -> Context:
     """The process's context, made when the application started."""
     return cast("Context", request.app.state.context)
 
 
-def idempotency_key(
+async def caller_of(request: Request) -> Caller:
+    """Who sends the request; its route has found that they may."""
+    return cast("Caller", request.scope[CALLER])
+
+
+async def idempotency_key(
     given: Annotated[
         str | None,
         Header(
@@ -58,7 +72,7 @@ def idempotency_key(
     return given
 
 
-def page_token(
+async def page_token(
     token: Annotated[
         str | None,
         Query(alias="page_token", max_length=64, description="From the last answer's `next_page_token`."),
@@ -83,10 +97,10 @@ def _microseconds(name: str, given: str | None) -> int | None:
     except ValueError as unreadable:
         detail = "A time is written in ISO 8601, as 2026-01-01T12:00:00Z."
         raise BadRequest(422, "validation_failed", detail, [{"pointer": f"/query/{name}", "detail": detail}]) from unreadable
-    return ((time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH) // timedelta(microseconds=1)
+    return microseconds_of(time)
 
 
-def time_window(
+async def time_window(
     since: Annotated[str | None, Query(description="From this time on (ISO 8601; UTC without an offset).", **_TIME)] = None,
     until: Annotated[str | None, Query(description="Before this time.", **_TIME)] = None,
 ) -> TimeWindow:
@@ -98,7 +112,7 @@ _KIND = f"({'|'.join(AUDITED)})"
 _KINDS: dict[str, Any] = {"json_schema_extra": {"pattern": f"^{_KIND}(,{_KIND})*$"}, "max_length": 500}
 
 
-def audit_kinds(
+async def audit_kinds(
     given: Annotated[str | None, Query(alias="kind", description="Only these kinds, with commas between them.", **_KINDS)] = None,
 ) -> tuple[str, ...]:
     """The kinds of events that are asked for; none means all of them."""
@@ -124,9 +138,22 @@ IfMatch = Annotated[
 ]
 # Described, not validated: what is not of this form does not exist, and that is 404.
 ExperimentKey = Annotated[str, Path(json_schema_extra={"pattern": f"^{KEY_PATTERN}$"})]
+CallerOf = Annotated[Caller, Depends(caller_of)]
 ArmKey = Annotated[str, Path(json_schema_extra={"pattern": f"^{KEY_PATTERN}$"})]
 AssignmentId = Annotated[str, Path(json_schema_extra={"pattern": f"^{ASSIGNMENT_ID_PATTERN}$"})]
+ApiKeyId = Annotated[str, Path(json_schema_extra={"pattern": f"^{API_KEY_ID_PATTERN}$"})]
+WebhookId = Annotated[str, Path(json_schema_extra={"pattern": f"^{WEBHOOK_ID_PATTERN}$"})]
+MessageId = Annotated[str, Path(json_schema_extra={"pattern": f"^{MESSAGE_ID_PATTERN}$"})]
+UnitName = Annotated[str, Path(json_schema_extra={"minLength": 1, "maxLength": LONGEST_UNIT})]
 ObservationId = Annotated[str, Path(json_schema_extra={"minLength": 1, "maxLength": LONGEST_OBSERVATION_ID})]
+
+
+async def access_to(caller: CallerOf, key: ExperimentKey) -> Access:
+    """The experiment that the path names, and who wants to get at it."""
+    return Access(caller, key)
+
+
+AccessOf = Annotated[Access, Depends(access_to)]
 
 
 def once(

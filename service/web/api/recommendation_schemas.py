@@ -62,6 +62,7 @@ class RecommendationOut(Answer):
     draws: int
     observations: int
     pending: int
+    imported: int = Field(description="Of the observations, those that were told without an ask.")
     runner_up: Key | None
     gap: float | None
     summary: str

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from service.application.context import Context
     from service.application.live.reader import WritingReader
     from service.domain import Arm, ArmRecord, Experiment
+    from service.domain.callers import Access, Caller
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,120 +57,124 @@ def _changed(rendered: Rendered, etag_of: Callable[[bytes], str]) -> Changed:
 
 
 async def create_experiment(
-    context: Context, experiment: Experiment, members: list[Arm], once: Once[Described], *, body_bytes: int
+    context: Context, caller: Caller, experiment: Experiment, members: list[Arm], once: Once[Described], *, body_bytes: int
 ) -> Changed:
     """A new experiment, from a body of this size."""
     if len(members) > FEW_ARMS or body_bytes > LARGE_VALUES_BYTES:
-        return await context.lanes.changes.run(_create, experiment, members, once)
-    return await _create(context, experiment, members, once)
+        return await context.lanes.changes.run(_create, caller, experiment, members, once)
+    return await _create(context, caller, experiment, members, once)
 
 
-async def duplicate_experiment(context: Context, source: str, key: str, once: Once[Described]) -> Changed:
+async def duplicate_experiment(context: Context, source: Access, key: str, once: Once[Described]) -> Changed:
     """A draft like another experiment."""
-    made: Changed = await _performed(context, source, _duplicate, source, key, once)
+    made: Changed = await _performed(context, source.key, _duplicate, source, key, once)
     return made
 
 
-async def patch_experiment(context: Context, key: str, fields: dict[str, Any], if_match: str | None) -> Changed:
+async def patch_experiment(context: Context, access: Access, fields: dict[str, Any], if_match: str | None) -> Changed:
     """An experiment with other settings."""
-    changed: Changed = await _performed(context, key, _patch, key, fields, if_match)
+    changed: Changed = await _performed(context, access.key, _patch, access, fields, if_match)
     return changed
 
 
-async def move_experiment(context: Context, key: str, move: LifecycleMove, once: Once[Described]) -> Changed:
+async def move_experiment(context: Context, access: Access, move: LifecycleMove, once: Once[Described]) -> Changed:
     """An experiment after a move of its life."""
-    moved: Changed = await _performed(context, key, _move, key, move, once)
+    moved: Changed = await _performed(context, access.key, _move, access, move, once)
     return moved
 
 
-async def delete_experiment(context: Context, key: str, confirmed: str, if_match: str | None) -> None:
+async def delete_experiment(context: Context, access: Access, confirmed: str, if_match: str | None) -> None:
     """An experiment is gone; only one that the caller has seen has to be read for that."""
     if if_match is None:
-        await delete.delete(context, key, confirmed)
+        await delete.delete(context, access, confirmed)
     else:
-        await _performed(context, key, _delete, key, confirmed, if_match)
+        await _performed(context, access.key, _delete, access, confirmed, if_match)
 
 
-async def add_arm(context: Context, key: str, arm: Arm, once: Once[ArmRecord]) -> Changed:
+async def add_arm(context: Context, access: Access, arm: Arm, once: Once[ArmRecord]) -> Changed:
     """A new arm."""
-    added: Changed = await _performed(context, key, _add_arm, key, arm, once)
+    added: Changed = await _performed(context, access.key, _add_arm, access, arm, once)
     return added
 
 
-async def patch_arm(context: Context, key: str, arm: str, fields: dict[str, Any], if_match: str | None) -> Changed:
+async def patch_arm(context: Context, access: Access, arm: str, fields: dict[str, Any], if_match: str | None) -> Changed:
     """An arm with another name, value, floor or status."""
-    changed: Changed = await _performed(context, key, _patch_arm, key, arm, fields, if_match)
+    changed: Changed = await _performed(context, access.key, _patch_arm, access, arm, fields, if_match)
     return changed
 
 
 async def ask_many(
-    context: Context, key: str, units: Sequence[str | None], once: Once[list[AskAnswer]], *, by_count: bool
+    context: Context, access: Access, units: Sequence[str | None], once: Once[list[AskAnswer]], *, by_count: bool
 ) -> Rendered:
     """The assignments of a batch."""
     quick = len(units) * FEW_ARMS <= MOST_QUICK_BATCH
     if quick:
-        arms_there = context.writer.known_arms(key) or (await experiment_descriptions.size_of(context, key)).arms
+        arms_there = context.writer.known_arms(access.key) or (await experiment_descriptions.size_of(context, access.key)).arms
         quick = len(units) * (FEW_ARMS + arms_there) <= MOST_QUICK_BATCH
     if quick:
-        return await _ask_many(context, key, units, once, by_count)
-    return await context.lanes.changes.run(_ask_many, key, units, once, by_count)
+        return await _ask_many(context, access, units, once, by_count)
+    return await context.lanes.changes.run(_ask_many, access, units, once, by_count)
 
 
-async def tell_many(context: Context, key: str, command: TellMany | Observe, once: Once[list[TellResult]]) -> Rendered:
+async def tell_many(context: Context, access: Access, command: TellMany | Observe, once: Once[list[TellResult]]) -> Rendered:
     """The outcomes of a batch of rewards or observations."""
     if command.weight <= MOST_QUICK_ITEMS:
-        return await _tell_many(context, key, command, once)
-    return await context.lanes.changes.run(_tell_many, key, command, once)
+        return await _tell_many(context, access, command, once)
+    return await context.lanes.changes.run(_tell_many, access, command, once)
 
 
 # -- what is performed, here or in the lane -----------------------------------------------------------------------------------
 
 
-async def _create(worker: WritingReader, experiment: Experiment, members: list[Arm], once: Once[Described]) -> Changed:
-    return _changed(await experiments.create(worker, experiment, members, once), experiment_etag)
+async def _create(
+    worker: WritingReader, caller: Caller, experiment: Experiment, members: list[Arm], once: Once[Described]
+) -> Changed:
+    return _changed(await experiments.create(worker, caller, experiment, members, once), experiment_etag)
 
 
-async def _duplicate(worker: WritingReader, source: str, key: str, once: Once[Described]) -> Changed:
+async def _duplicate(worker: WritingReader, source: Access, key: str, once: Once[Described]) -> Changed:
     return _changed(await duplicate.duplicate(worker, source, key, once), experiment_etag)
 
 
-async def _patch(worker: WritingReader, key: str, fields: dict[str, Any], if_match: str | None) -> Changed:
+async def _patch(worker: WritingReader, access: Access, fields: dict[str, Any], if_match: str | None) -> Changed:
     unchanged = None if if_match is None else lambda described: meets(if_match, etag_of_experiment(described))
-    described = await experiments.change(worker, key, Patch(fields, unchanged))
+    described = await experiments.change(worker, access, Patch(fields, unchanged))
     return _changed(Rendered(created=False, body=rendered_experiments.encode_experiment(described)), experiment_etag)
 
 
-async def _delete(worker: WritingReader, key: str, confirmed: str, if_match: str) -> None:
-    await delete.delete(worker, key, confirmed, lambda described: meets(if_match, etag_of_experiment(described)))
+async def _delete(worker: WritingReader, access: Access, confirmed: str, if_match: str) -> None:
+    await delete.delete(worker, access, confirmed, lambda described: meets(if_match, etag_of_experiment(described)))
 
 
-async def _move(worker: WritingReader, key: str, move: LifecycleMove, once: Once[Described]) -> Changed:
-    return _changed(await lifecycle.make_move(worker, key, move, once), experiment_etag)
+async def _move(worker: WritingReader, access: Access, move: LifecycleMove, once: Once[Described]) -> Changed:
+    return _changed(await lifecycle.make_move(worker, access, move, once), experiment_etag)
 
 
-async def _add_arm(worker: WritingReader, key: str, arm: Arm, once: Once[ArmRecord]) -> Changed:
-    return _changed(await arms.add_arm(worker, key, arm, once), etag_of_content)
+async def _add_arm(worker: WritingReader, access: Access, arm: Arm, once: Once[ArmRecord]) -> Changed:
+    return _changed(await arms.add_arm(worker, access, arm, once), etag_of_content)
 
 
-async def _patch_arm(worker: WritingReader, key: str, arm: str, fields: dict[str, Any], if_match: str | None) -> Changed:
+async def _patch_arm(worker: WritingReader, access: Access, arm: str, fields: dict[str, Any], if_match: str | None) -> Changed:
     def unchanged(described: Described, found: Arm) -> bool:
         return meets(if_match or "", arm_etag(found), etag_of_experiment(described))
 
-    changed = await arms.change_arm(worker, key, ChangeArm(arm, fields, unchanged if if_match is not None else None))
+    changed = await arms.change_arm(worker, access, ChangeArm(arm, fields, unchanged if if_match is not None else None))
     return _changed(Rendered(created=False, body=rendered_experiments.encode_arm(changed)), etag_of_content)
 
 
 async def _ask_many(
     worker: WritingReader,
-    key: str,
+    access: Access,
     units: Sequence[str | None],
     once: Once[list[AskAnswer]],
     by_count: bool,  # noqa: FBT001 - lanes pass by position
 ) -> Rendered:
-    rendered = await ask.ask_many(worker, key, units, once, by_count=by_count)
+    rendered = await ask.ask_many(worker, access, units, once, by_count=by_count)
     return replace(rendered, body=rendered.written())
 
 
-async def _tell_many(worker: WritingReader, key: str, command: TellMany | Observe, once: Once[list[TellResult]]) -> Rendered:
-    rendered = await tell.tell_many(worker, key, command, once)
+async def _tell_many(
+    worker: WritingReader, access: Access, command: TellMany | Observe, once: Once[list[TellResult]]
+) -> Rendered:
+    rendered = await tell.tell_many(worker, access, command, once)
     return replace(rendered, body=rendered.written())

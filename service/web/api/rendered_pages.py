@@ -84,5 +84,7 @@ async def render_log(reader: Reader, page: PageRequest) -> bytes:
 
 def _entry_view(entry: LogEntry) -> dict[str, Any]:
     details: dict[str, Any] = dict(entry.details)
-    details["created_at"] = views.time_text(details["created_at"])
-    return {"id": entry.number, "kind": entry.kind, "at": views.time_text(entry.at), "details": details}
+    actor = details.pop("actor", None)
+    if "created_at" in details:
+        details["created_at"] = views.time_text(details["created_at"])
+    return {"id": entry.number, "kind": entry.kind, "at": views.time_text(entry.at), "actor": actor, "details": details}

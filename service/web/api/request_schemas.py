@@ -160,6 +160,12 @@ class ConcludeWhenIn(Request):
 Worthwhile = Annotated[float, Field(gt=0, le=LARGEST_REWARD, allow_inf_nan=False)]
 
 
+class OfrepIn(Request):
+    """How OpenFeature's providers get at the experiment."""
+
+    bulk: bool = Field(default=False, description="Evaluate it with all flags of a page, which is a draw for every visitor.")
+
+
 class ExperimentIn(Request):
     """A new experiment."""
 
@@ -194,6 +200,7 @@ class ExperimentIn(Request):
     owner: Owner | None = None
     worthwhile: Worthwhile | None = None
     control: Key | None = None
+    ofrep: OfrepIn = OfrepIn()
     status: Literal["draft", "running"] = "running"
 
     @model_validator(mode="after")
@@ -223,6 +230,7 @@ class ExperimentPatch(Request):
     owner: Owner | None = None
     worthwhile: Worthwhile | None = None
     control: Key | None = None
+    ofrep: OfrepIn = OfrepIn()
     sticky: bool = False
     policy: PolicyIn = PolicyIn()
     reward: RewardIn = RewardIn()

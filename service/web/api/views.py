@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import asdict
-from datetime import UTC, datetime
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import structs
 
 from service.domain.limits import MOST_REPEATED_VALUE_BYTES
+from service.engine import clock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _LISTED_OF_ARM = ("key", "name", "min_share", "status")
 _encoder = msgspec.json.Encoder()
+time_text = clock.time_text
 
 
 def encode(content: object) -> bytes:
@@ -38,21 +39,6 @@ def encode(content: object) -> bytes:
     except OverflowError:  # an integer beyond 64 bits in an arm's value, handed back untouched
         plain = json.dumps(content, default=structs.asdict, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         return plain.encode()
-
-
-@lru_cache(maxsize=256)
-def time_text(microseconds: int | None) -> str | None:
-    """UTC in ISO 8601. What was decided together has one time."""
-    if microseconds is None:
-        return None
-    seconds, rest = divmod(microseconds, 1_000_000)
-    return f"{_second_text(seconds)}.{rest:06d}Z"
-
-
-@lru_cache(maxsize=1024)
-def _second_text(seconds: int) -> str:
-    """Answers of the same second share its text."""
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"
 
 
 def arm_view(arm: Arm) -> dict[str, Any]:
@@ -121,8 +107,10 @@ def _experiment_view(progress: Progress, arms: list[dict[str, Any]]) -> dict[str
         "owner": experiment.owner,
         "worthwhile": experiment.worthwhile,
         "control": None if experiment.control is None else arms[experiment.control]["key"],
+        "ofrep": {"bulk": experiment.ofrep_bulk},
         "concluded_arm": None if served is None else arms[served]["key"],
         "created_at": time_text(experiment.created_at),
+        "pruned_at": time_text(experiment.pruned_at),
         "version": progress.version,
     }
 
@@ -175,15 +163,13 @@ def answer_view(answer: AskAnswer) -> AssignmentView:
 
 def encode_answers(answers: Sequence[AskAnswer]) -> bytes:
     """The answers to a batch of asks as JSON. Values that would be repeated too often stand once beside the assignments."""
-    values: dict[str, bytes] = {}
-    repeated = 0
-    for answer in answers:
-        written = values.get(answer.arm.key)
-        if written is None:
-            written = values[answer.arm.key] = encode(answer.arm.value)
-        repeated += len(written)
-    shown = [answer_view(answer) for answer in answers]
-    if repeated <= MOST_REPEATED_VALUE_BYTES:
+    shown = [  # as answer_view shows each, without a call of it for every draw
+        answer_view(one) if one.assignment is None else assignment_view(one.experiment, one.arm, one.assignment, one.reason)
+        for one in answers
+    ]
+    times = Counter([view.arm for view in shown])
+    values = {view.arm: encode(view.value) for view in {view.arm: view for view in shown}.values()}
+    if sum(len(values[key]) * times[key] for key in times) <= MOST_REPEATED_VALUE_BYTES:
         return encode({"assignments": shown})
     for view in shown:
         view.value = None
@@ -220,6 +206,7 @@ def recommendation_view(recommendation: Recommendation) -> dict[str, Any]:
         "draws": sum(one.draws for one in standings),
         "observations": sum(one.observations for one in standings),
         "pending": sum(one.pending for one in standings),
+        "imported": progress.imported,
         "runner_up": runner_up.key if runner_up else None,
         "gap": recommendation.gap,
         "summary": recommendation.summary,

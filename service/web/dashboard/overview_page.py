@@ -50,7 +50,9 @@ async def render_page(reader: Reader, wanted: overview.ListFilter) -> bytes:
         rows = rows[skipped : skipped + overview.PAGE]
     rows = [row | await _traffic(reader, row, versions[row["key"]]) for row in rows]
     forecasts = await _forecasts(reader, rows, versions, time_left=_RENDERING_SECONDS - (time.monotonic() - began))
-    tags, owners = (await reader.cache.within((Subject.LIST_LABELS,), _LABELS_SECONDS, partial(_labels, reader))).content
+    among = wanted.filter.among
+    labels = partial(_labels, reader, among)
+    tags, owners = (await reader.cache.within((Subject.LIST_LABELS, among), _LABELS_SECONDS, labels)).content
     content = {
         "page": wanted.page,
         "page_size": overview.PAGE,
@@ -151,5 +153,5 @@ async def _forecast(reader: Reader, key: str, version: ExperimentVersion) -> Cac
     return Cached(found.version, views.forecast_view(found), _BYTES)
 
 
-async def _labels(reader: Reader) -> Cached[tuple[list[str], list[str]]]:
-    return Cached(0, await overview.tags_and_owners(reader), _BYTES)
+async def _labels(reader: Reader, among: tuple[str, ...] | None) -> Cached[tuple[list[str], list[str]]]:
+    return Cached(0, await overview.tags_and_owners(reader, among), _BYTES)

@@ -14,7 +14,7 @@ from service.storage.queries.experiment_list import ExperimentFilter
 from service.web import etags
 from service.web.api.body import StrictRoute
 from service.web.api.content_etags import etag_of_content
-from service.web.api.parameters import ContextOf
+from service.web.api.parameters import CallerOf, ContextOf
 from service.web.dashboard.overview_page import render_page
 
 router = APIRouter(prefix="/dashboard", include_in_schema=False, route_class=StrictRoute)
@@ -24,6 +24,7 @@ _FRESH_SECONDS = 0.5
 @router.get("/experiments")
 async def list_at_a_glance(
     context: ContextOf,
+    caller: CallerOf,
     *,
     text: Annotated[str, Query(max_length=LONGEST_NAME)] = "",
     status: ExperimentStatus | None = None,
@@ -34,7 +35,7 @@ async def list_at_a_glance(
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
     """One page of the list with what people look for first."""
-    wanted = overview.ListFilter(ExperimentFilter(text, status, tag, owner), sort, page)
+    wanted = overview.ListFilter(ExperimentFilter(text, status, tag, owner, among=caller.experiments), sort, page)
 
     async def make() -> Cached[bytes]:
         return cached_bytes(0, await context.lanes.courses.run(render_page, wanted))

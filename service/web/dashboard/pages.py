@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from fastapi import APIRouter, FastAPI, Response
@@ -9,6 +10,7 @@ from starlette.responses import FileResponse
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
+from service.domain.limits import KEY_PATTERN
 from service.errors import BestArmError
 from service.web.api.parameters import ContextOf
 from service.web.problems import STATUS
@@ -18,12 +20,13 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
-_HEADERS = {
+HEADERS = {
     "Content-Security-Policy": _POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
     "Cache-Control": "no-cache",
 }
+_KEY = re.compile(KEY_PATTERN)
 router = APIRouter(include_in_schema=False)
 
 
@@ -37,7 +40,7 @@ class _Static(StaticFiles):
 
 
 def _page(name: str, status: int = 200) -> Response:
-    return FileResponse(_HERE / "pages" / f"{name}.html", status, _HEADERS)
+    return FileResponse(_HERE / "pages" / f"{name}.html", status, HEADERS)
 
 
 @router.get("/")
@@ -55,11 +58,19 @@ async def create_page() -> Response:
 @router.get("/experiments/{key}")
 async def experiment_page(context: ContextOf, key: str) -> Response:
     """One experiment; the page itself says what is wrong when there is none."""
+    if not context.callers.is_open and _KEY.fullmatch(key):
+        return _page("experiment")  # whether it is there is for those to know who may see it
     try:
         await context.versions.current(key)
     except BestArmError as trouble:
         return _page("experiment", STATUS[type(trouble)][0])
     return _page("experiment")
+
+
+@router.get("/keys")
+async def keys_page() -> Response:
+    """The keys of the API, for those who administer them."""
+    return _page("keys")
 
 
 @router.get("/docs")

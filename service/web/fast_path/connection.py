@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from service.domain import limits
 from service.web.problems import problem
-from service.web.request_context import name_request
+from service.web.request_context import BODY_PACE, name_request
 from service.web.request_metrics import count_request
 
 if TYPE_CHECKING:
@@ -72,13 +73,15 @@ class SingleWriteTransport:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """How long a client may keep a connection without doing its part, and how much of one; docs/settings.md has the reasons."""
+    """How long a client may keep a connection without doing its part, and how much of one."""
 
-    head_seconds: float = 10.0
-    body_seconds: float = 60.0
-    keep_alive_seconds: float = 75.0
-    head_bytes: int = 32 * 1024
-    connections: int = 8_192
+    head_seconds: float = limits.HEAD_SECONDS
+    body_seconds: float = limits.BODY_SECONDS
+    keep_alive_seconds: float = limits.KEEP_ALIVE_SECONDS
+    head_bytes: int = limits.MOST_HEAD_BYTES
+    connections: int = limits.MOST_CONNECTIONS
+    drain_seconds: float = 0.0
+    """How long a connection that waits for a request may still send one when the service stops."""
 
 
 class OpenConnections:
@@ -134,6 +137,8 @@ class GuardedProtocol(HttpToolsProtocol):
         self._is_refused = False
         """What the client sends is ignored until it has read that it was refused."""
         self._unread = 0
+        self._is_last_request = False
+        """The service stops: the request that is there, or comes next, is the last one of this connection."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn itself
         """Let every write of uvicorn's pass through, and begin to count the time; one too many is turned away."""
@@ -183,7 +188,10 @@ class GuardedProtocol(HttpToolsProtocol):
             self._objection = self._head_too_large()
             raise ValueError(self._objection)  # stops the parser
         self._believe_the_target()
+        cast("dict[str, Any]", self.scope)[BODY_PACE] = self  # for routes that read a body as it comes
         super().on_headers_complete()
+        if self._is_last_request:
+            self.cycle.keep_alive = False
         self._in_body = self._advanced = True
         self._barren_bytes = 0
         if not self.pipeline:
@@ -194,6 +202,16 @@ class GuardedProtocol(HttpToolsProtocol):
         absolute = _ABSOLUTE.match(self.url)
         if absolute is not None:
             self.headers[:] = [(name, absolute[1] if name == b"host" else value) for name, value in self.headers]
+
+    def await_body(self) -> None:
+        """It is the client's turn, whose body may be long: it has as long again for the next part."""
+        if self._in_body:
+            self.deadline = self.loop.time() + self._limits.body_seconds
+
+    def hold_body(self) -> None:
+        """It is our turn, although the body has not ended."""
+        if self._in_body:
+            self.deadline = math.inf
 
     def on_body(self, body: bytes) -> None:
         """Count the request as advancing: part of its body has arrived."""
@@ -222,6 +240,18 @@ class GuardedProtocol(HttpToolsProtocol):
             self.send_400_response("")  # what followed this request could not be read
         else:
             self.deadline = self.loop.time() + self._limits.head_seconds
+
+    def shutdown(self) -> None:
+        """Stop with the request that is there; a connection that waits for one has a while to send it.
+
+        A proxy may be sending one just now. Answered, it learns with the answer that the connection ends; closed on it, it could
+        not know whether the request took effect, and would have to fail it.
+        """
+        self._is_last_request = True
+        if self._limits.drain_seconds and (self.cycle is None or self.cycle.response_complete):
+            self.deadline = min(self.deadline, self.loop.time() + self._limits.drain_seconds)
+        else:
+            super().shutdown()
 
     def pause_writing(self) -> None:
         """The client reads more slowly than we write: it must go on in time."""
@@ -285,6 +315,9 @@ class GuardedProtocol(HttpToolsProtocol):
         headers |= {"X-Request-Id": name_request(given).decode(), "Connection": "close"}
         refusal = problem(status, code, detail, headers=headers)
         count_request("other", "other", status, 0.0)
+        if (log := self.app.state.access_log) is not None:
+            name = headers["X-Request-Id"]
+            log.write("other", "other", {}, status, seconds=0.0, size=len(refusal.body), request_id=name, caller=None)
         lines = [STATUS_LINE[status]]
         lines += [b"%b: %b\r\n" % header for header in (*self.server_state.default_headers, *refusal.raw_headers)]
         return b"".join((*lines, b"\r\n", bytes(refusal.body)))

@@ -6,7 +6,7 @@ every refusal of a request is worded in one place only.
 
 The middlewares are passed by, and what they do is done here or need not be (docs/decisions/0006): the request's id and its
 timing are put on the answer, problems are worded by the same functions, nothing is read conditionally, and a request that names
-an origin, or a host that was not accepted before, is never recognised.
+an origin, a host that was not accepted before, or a key that is not known is never recognised.
 """
 
 from __future__ import annotations
@@ -20,17 +20,26 @@ from typing import TYPE_CHECKING, Any
 
 from service.application.commands.ask import AskAnswer, as_first_given
 from service.application.commands.tell import TellAnswer
-from service.errors import BestArmError
+from service.errors import BestArmError, Unauthorized
 from service.web.fast_path.connection import GuardedProtocol
-from service.web.fast_path.recogniser import FastRequest, recognise
-from service.web.problems import problem_for, problem_of_ours
+from service.web.fast_path.recogniser import FastRequest, Stranger, recognise
+from service.web.problems import MEDIA_TYPE, STATUS, content_of, problem_for, problem_of_ours
 from service.web.request_context import name_of, name_request
-from service.web.request_metrics import count_request
+from service.web.request_metrics import count_auth_failure, count_problem, count_request
 
 if TYPE_CHECKING:
+    from fastapi import Response
+
     from service.application.context import Context
+    from service.application.live.known_callers import KnownCallers
+    from service.web.access.rate_limits import RateLimits
+    from service.web.access_log import AccessLog
 
 _JSON = b"content-type: application/json\r\n"
+_REFUSED_STATUS, _REFUSED_CODE = STATUS[Unauthorized]
+_REFUSED_HEADERS = b"www-authenticate: Bearer\r\ncontent-type: %b\r\n" % MEDIA_TYPE.encode()
+_PLACE_OF_ID = b"(id)"
+_REFUSED = content_of(_REFUSED_STATUS, _REFUSED_CODE, str(Unauthorized("unknown")), _PLACE_OF_ID.decode())
 _PHRASES = {status.value: status.phrase.encode() for status in HTTPStatus}
 
 
@@ -40,6 +49,10 @@ class FastPathState:
 
     hosts: set[bytes]
     """Values of `Host` that were accepted; `AllowedHosts` keeps it."""
+    callers: KnownCallers
+    rates: RateLimits | None = None
+    """None where keys that are not public may send any number of requests: others do not come this way."""
+    access_log: AccessLog | None = None
     unanswered: int = 0
     """Recognised requests that wait for their group."""
     default_headers: list[tuple[bytes, bytes]] = field(default_factory=list)
@@ -77,14 +90,49 @@ class FastPathProtocol(GuardedProtocol):
             return
         begun, self._begun = self._begun, b""
         data = begun + data
-        request = recognise(data, self._shared.hosts)
+        request = recognise(data, self._shared.hosts, self._shared.callers.known)
         if request == "begun" and not begun:
             self.deadline = self.loop.time() + self._limits.body_seconds
             self._begun = data
         elif isinstance(request, FastRequest) and self._is_queued(request):
             self.deadline = math.inf
+        elif isinstance(request, Stranger):
+            self._hear_stranger(data, request)
         else:
             super().data_received(data)
+
+    def _hear_stranger(self, data: bytes, stranger: Stranger) -> None:
+        """Refuse a wrong key, which must cost little, here; one that may be new waits until the keys were looked at again."""
+        self.deadline = math.inf
+        stranger.keep_alive = not self._is_last_request
+        self.cycle = stranger  # type: ignore[assignment] # as far as uvicorn looks at it
+        refusal = self._shared.callers.refusal_of(stranger.secret, is_new=True)
+        if refusal is None:
+            self.flow.pause_reading()
+            self._shared.callers.look_again_before(lambda: self._stranger_looked_at(data, stranger))
+        else:
+            self._refuse_stranger(stranger, refusal)
+
+    def _stranger_looked_at(self, data: bytes, stranger: Stranger) -> None:
+        """Refuse; whoever is known by now, or cannot be told, takes the long way."""
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        refusal = self._shared.callers.refusal_of(stranger.secret, is_new=False)
+        if refusal is None:
+            self.cycle = None  # type: ignore[assignment] # as before the first request
+            super().data_received(data)
+            if not stranger.keep_alive:
+                self.shutdown()  # asked for meanwhile
+        else:
+            self._refuse_stranger(stranger, refusal)
+
+    def _refuse_stranger(self, stranger: Stranger, refusal: BestArmError) -> None:
+        """As the long way words it, but for the work: a flood of these is nobody's but their sender's."""
+        stranger.name = name_of(stranger.name)
+        count_problem(_REFUSED_CODE)
+        count_auth_failure(refusal.reason or "unknown")
+        self._write(stranger, _REFUSED_STATUS, _REFUSED_HEADERS, _REFUSED.replace(_PLACE_OF_ID, stranger.name))
 
     def has_begun(self) -> bool:
         """Is part of a request there?"""
@@ -99,10 +147,17 @@ class FastPathProtocol(GuardedProtocol):
 
     def _is_queued(self, request: FastRequest) -> bool:
         request.answer = self._outcome_arrived
+        if self._is_last_request:
+            request.keep_alive = False
+        rates = self._shared.rates
+        if rates is not None and not rates.admits(request.caller):
+            return False  # it has sent too many: the long way will say so
         try:
-            self._enqueue(request.key, request.command, request)
+            self._enqueue(request.caller, request.key, request.command, request)
         except BestArmError:
-            return False  # the queue is full: the long way will say so
+            if rates is not None:
+                rates.give_back(request.caller)
+            return False  # the queue is full, or the key is not for this: the long way will say so
         self._shared.unanswered += 1
         self.cycle = request  # type: ignore[assignment] # as far as uvicorn looks at it
         return True
@@ -144,6 +199,9 @@ class FastPathProtocol(GuardedProtocol):
         ours = isinstance(failure, BestArmError)
         problem = problem_for(failure) if ours else problem_of_ours(request.path, failure)  # type: ignore[arg-type]
         await self.flow.drain()
+        self._write_problem(request, problem)
+
+    def _write_problem(self, request: FastRequest | Stranger, problem: Response) -> None:
         headers = b"".join(b"%b: %b\r\n" % header for header in problem.raw_headers if header[0] != b"content-length")
         self._write(request, problem.status_code, headers, bytes(problem.body))
 
@@ -152,7 +210,7 @@ class FastPathProtocol(GuardedProtocol):
         headers = b"idempotency-replayed: true\r\n" + _JSON if result.replayed else _JSON
         self._write(request, 201 if created else 200, headers, request.content(result))
 
-    def _write(self, request: FastRequest, status: int, headers: bytes, content: bytes) -> None:
+    def _write(self, request: FastRequest | Stranger, status: int, headers: bytes, content: bytes) -> None:
         """Send the whole answer at once; the connection is free for the next request."""
         if request.response_complete:
             return  # something went wrong after it had been sent
@@ -175,4 +233,16 @@ class FastPathProtocol(GuardedProtocol):
         if not request.keep_alive:
             self.transport.close()
         self.on_response_complete()
-        count_request("POST", request.route, status, perf_counter() - request.began)
+        seconds = perf_counter() - request.began
+        count_request("POST", request.route, status, seconds, request.caller)
+        if (log := self._shared.access_log) is not None:
+            log.write(
+                "POST",
+                request.route,
+                request.parameters,
+                status,
+                seconds=seconds,
+                size=len(content),
+                request_id=request.name.decode(),
+                caller=request.caller,
+            )

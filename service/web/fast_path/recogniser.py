@@ -10,14 +10,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container
 from time import perf_counter
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import msgspec
 
 from service.application.commands.ask import Ask, AskAnswer
 from service.application.commands.tell import Reward, Tell, TellAnswer
+from service.domain.api_keys import digest_of
+from service.domain.callers import Caller
 from service.domain.limits import ASSIGNMENT_ID_PATTERN, KEY_PATTERN, LONGEST_IDEMPOTENCY_KEY, LONGEST_UNIT
+from service.web.access.credentials import is_public, secret_in
 from service.web.api.views import answer_view, assignment_view, encode
+
+Known: TypeAlias = Callable[[bytes | None], Caller | None]
+"""The caller with this digest of a key, or without a key, if it is known."""
 
 _LINE = re.compile(
     rb"POST /v1/experiments/(%b)/assignments(?:/(%b)/reward)? HTTP/1\.1(?=\r\n)"
@@ -31,8 +37,12 @@ _TELL_ROUTE = "/v1/experiments/{key}/assignments/{id}/reward"
 _LONGEST_HEAD = 8 * 1024
 # Of the body's length: what is longer is nothing usual.
 _MOST_LENGTH_DIGITS = 4
-# A browser's request takes the long way, where its origin is looked at; so does anything about the connection or the body's form.
-_UNUSUAL = {b"origin", b"sec-fetch-site", b"transfer-encoding", b"expect", b"content-encoding", b"upgrade", b"proxy-connection"}
+# A browser's request takes the long way, where its origin and its session are looked at; so does anything about the connection or
+# the body's form.
+_UNUSUAL = {
+    b"origin", b"sec-fetch-site", b"cookie",
+    b"transfer-encoding", b"expect", b"content-encoding", b"upgrade", b"proxy-connection",
+}  # fmt: skip
 
 
 class _AskBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -61,8 +71,8 @@ class FastRequest:
     """
 
     __slots__ = (
-        "_content", "_content_of", "answer", "began", "command", "disconnected", "keep_alive", "key", "name", "response_complete",
-        "route",
+        "_content", "_content_of", "answer", "began", "caller", "command", "disconnected", "keep_alive", "key", "name",
+        "response_complete", "route",
     )  # fmt: skip
 
     message_event = NobodyWaiting()
@@ -75,8 +85,8 @@ class FastRequest:
     name: bytes
     """The caller's X-Request-Id, if it gave one; another is made up when one is needed."""
 
-    def __init__(self, key: str, command: Ask | Tell, name: bytes, route: str) -> None:
-        self.key, self.command, self.name, self.route = key, command, name, route
+    def __init__(self, caller: Caller, key: str, command: Ask | Tell, name: bytes, route: str) -> None:
+        self.caller, self.key, self.command, self.name, self.route = caller, key, command, name, route
         self.began = perf_counter()
         self.keep_alive = True
         self.response_complete = self.disconnected = False
@@ -93,6 +103,11 @@ class FastRequest:
         return self._content if self._content_of is result else _content(result)
 
     @property
+    def parameters(self) -> dict[str, str]:
+        """What its path holds."""
+        return {"key": self.key, "id": self.command.assignment_id if isinstance(self.command, Tell) else ""}
+
+    @property
     def path(self) -> str:
         """As far as it tells experiments apart."""
         return self.route.replace("{key}", self.key)
@@ -106,8 +121,24 @@ class FastRequest:
         self.answer(self, None, failure)
 
 
-def recognise(data: bytes, hosts: Container[bytes]) -> FastRequest | Literal["begun"] | None:
-    """The request to one of these hosts, if that is what the data is and nothing else; or some of its body is missing yet."""
+class Stranger:
+    """An ask or tell in its usual form, but for its key, which is not known. To uvicorn it looks like a request, too."""
+
+    __slots__ = ("began", "disconnected", "keep_alive", "name", "response_complete", "route", "secret")
+
+    message_event = NobodyWaiting()
+    caller = None
+    parameters: ClassVar[dict[str, str]] = {}
+
+    def __init__(self, secret: bytes, name: bytes, route: str) -> None:
+        self.secret, self.name, self.route = secret, name, route
+        self.began = perf_counter()
+        self.keep_alive = True
+        self.response_complete = self.disconnected = False
+
+
+def recognise(data: bytes, hosts: Container[bytes], known: Known) -> FastRequest | Stranger | Literal["begun"] | None:
+    """The request of a caller that is known, to one of these hosts, if the data is nothing else; or some of it is missing yet."""
     line, end = _LINE.match(data), data.find(b"\r\n\r\n")
     if line is None or not 0 < end <= _LONGEST_HEAD:
         return None
@@ -127,11 +158,21 @@ def recognise(data: bytes, hosts: Container[bytes]) -> FastRequest | Literal["be
     if missing:
         return "begun" if missing > 0 else None
     key, assignment = line.groups()
+    route, name = _ASK_ROUTE if assignment is None else _TELL_ROUTE, headers.get(b"x-request-id", b"")
+    caller = _caller(headers.get(b"authorization"), known)
+    if not isinstance(caller, Caller):
+        return None if caller is None else Stranger(caller, name, route)
     command = _command(assignment, headers, body)
-    if command is None:
+    return None if command is None else FastRequest(caller, key.decode(), command, name, route)
+
+
+def _caller(authorization: bytes | None, known: Known) -> Caller | bytes | None:
+    """Who it is, or the secret that is not known; what pages send, whose origin is looked at, takes the long way."""
+    secret = None if authorization is None else secret_in(authorization)
+    if secret is None and authorization is not None:
         return None
-    route = _ASK_ROUTE if assignment is None else _TELL_ROUTE
-    return FastRequest(key.decode(), command, headers.get(b"x-request-id", b""), route)
+    caller = known(None if secret is None else digest_of(secret))
+    return None if is_public(secret) else caller or secret
 
 
 def _content(result: TellAnswer | AskAnswer) -> bytes:

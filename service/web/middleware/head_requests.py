@@ -8,6 +8,10 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
+# In the scope of what is a GET to the routes.
+ASKED_BY_HEAD = "bestarm.asked_by_head"
+
+
 class HeadMiddleware:
     """Plain ASGI: to the routes the request is a GET; what they send after the head is left out, and a stream ends there."""
 
@@ -25,4 +29,4 @@ class HeadMiddleware:
                 await send(message)
                 await send({"type": "http.response.body", "body": b""})
 
-        await self.app({**scope, "method": "GET"}, receive, send_head)
+        await self.app({**scope, "method": "GET", ASKED_BY_HEAD: True}, receive, send_head)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from service.domain.limits import KEY_PATTERN
 from service.errors import BestArmError
+from service.web.access.credentials import CALLER, admit, identify
 from service.web.etags import VERSION_READ, etag_of, matches
 from service.web.request_context import name_request
 from service.web.request_metrics import count_request
@@ -15,10 +17,17 @@ from service.web.request_metrics import count_request
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-_PATH = re.compile(rf"/v1/experiments/({KEY_PATTERN})/(recommendation|charts/(?:means|traffic|certainty)\.svg)")
+_PATH = re.compile(rf"/v1/experiments/({KEY_PATTERN})/(recommendation|charts/(means|traffic|certainty)\.svg)")
 # As FastAPI spells them: both ways count under one name.
 _RECOMMENDATION_ROUTE = "/v1/experiments/{key}/recommendation"
 _CHART_ROUTE = "/v1/experiments/{key}/charts/{chart}.svg"
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """The route of a request that did not reach the router, left in its scope as the router would."""
+
+    path: str
 
 
 class NotModifiedMiddleware:
@@ -40,6 +49,9 @@ class NotModifiedMiddleware:
             return
         began = perf_counter()
         try:
+            caller = await identify(scope, self.state.context.callers)
+            admit(scope, caller, self.state.rates)
+            caller.require("read", asked[1])
             version = await self.state.context.versions.current(asked[1])
             scope[VERSION_READ] = version
             etag = etag_of(version)
@@ -50,7 +62,8 @@ class NotModifiedMiddleware:
             return
         name = name_request(headers.get(b"x-request-id", b""))
         route = _RECOMMENDATION_ROUTE if asked[2] == "recommendation" else _CHART_ROUTE
-        count_request("GET", route, 304, perf_counter() - began)
+        scope["route"], scope["path_params"] = _Answered(route), {"key": asked[1], "chart": asked[3]}
+        count_request("GET", route, 304, perf_counter() - began, scope.get(CALLER))
         answer = [(b"etag", etag.encode()), (b"cache-control", b"no-cache"), (b"x-request-id", name)]
         await send({"type": "http.response.start", "status": 304, "headers": answer})
         await send({"type": "http.response.body", "body": b""})

@@ -5,13 +5,11 @@ from __future__ import annotations
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from service.web.request_metrics import count_request
+from service.web.access.credentials import CALLER
+from service.web.request_metrics import count_request, method_label, route_label
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-
-_METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
 
 class RequestTimingMiddleware:
@@ -25,14 +23,22 @@ class RequestTimingMiddleware:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        began = perf_counter()
+        began, is_counted = perf_counter(), False
+
+        def count(status: int) -> None:
+            nonlocal is_counted
+            is_counted = True
+            seconds = perf_counter() - began
+            count_request(method_label(scope["method"]), route_label(scope), status, seconds, scope.get(CALLER))
 
         async def send_counted(message: Message) -> None:
             if message["type"] == "http.response.start":
-                method = scope["method"] if scope["method"] in _METHODS else "other"
-                # The router leaves its match in the scope; what matched nothing must not make a series of its own.
-                route = getattr(scope.get("route"), "path", "other")
-                count_request(method, route, message["status"], perf_counter() - began)
+                count(message["status"])
             await send(message)
 
-        await self.app(scope, receive, send_counted)
+        try:
+            await self.app(scope, receive, send_counted)
+        except Exception:
+            if not is_counted:
+                count(500)  # answered outside of all middleware
+            raise

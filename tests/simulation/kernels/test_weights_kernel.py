@@ -10,25 +10,26 @@ from hypothesis import strategies as st
 from service.policy.base import Floats
 from service.policy.weights import WeightRule, h1_weights, targets_from_means
 from service.simulation.kernels import weights_kernel
-from service.simulation.kernels.simple_tracking_kernel import direct_weights
+from service.simulation.kernels.simple_tracking_kernel import direct_weights, score
 
 
-def incremental(means: Floats, moves: list[tuple[int, float]]) -> Floats:
-    """The weights after moving arms one by one below the best."""
+def incremental(means: Floats, moves: list[tuple[int, float]]) -> tuple[Floats, Floats]:
+    """The weights after moving arms one by one below the best, and the sharper ones of s = 2, by the totals that were kept."""
     arms = len(means)
     gaps, squares, sums, weights = np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms)
     bests = np.zeros(arms, np.int64)
-    size, total = weights_kernel.measure(means, gaps, squares, sums, weights, bests)
+    size, total, squared = weights_kernel.measure(means, gaps, squares, sums, weights, bests)
     top = means.max()
     for arm, mean in moves:
         means[arm] = mean
-        total = weights_kernel.move(gaps, squares, sums, weights, arm, top - mean)
-    total = weights_kernel.give_share(weights, bests, size, weights_kernel.nearest(gaps), total, False)
-    normalised: Floats = weights / total
-    return normalised
+        total, squared = weights_kernel.move(gaps, squares, sums, weights, arm, top - mean)
+    total, squared = weights_kernel.give_share(weights, bests, size, weights_kernel.nearest(gaps), total, squared, False)
+    plain: Floats = weights / total
+    sharp: Floats = weights**2 / squared
+    return plain, sharp
 
 
-@pytest.mark.parametrize("arms", [2, 3, 5, 40, 83])
+@pytest.mark.parametrize("arms", [2, 3, 5, 40, 83, 1000])
 def test_moves_stay_close_until_the_refresh(arms: int) -> None:
     """As many moves as there can be between two refreshes, some of them to within 1e-9 of the best."""
     rng = np.random.default_rng(arms)
@@ -36,7 +37,9 @@ def test_moves_stay_close_until_the_refresh(arms: int) -> None:
     top = means.max()
     others = np.flatnonzero(means < top)
     moves = [(int(rng.choice(others)), float(top - 10.0 ** rng.uniform(-9, 1))) for _ in range(weights_kernel.REFRESH)]
-    assert np.abs(incremental(means, moves) - h1_weights(means)).max() < 1e-11
+    plain, sharp = incremental(means, moves)
+    assert np.abs(plain - h1_weights(means)).max() < 1e-11
+    assert np.abs(sharp - h1_weights(means, WeightRule(2.0, 0.0))).max() < 1e-11
 
 
 @given(
@@ -66,3 +69,29 @@ def test_gaps_of_one_unit_in_the_last_place() -> None:
     """The smallest gaps that doubles near the largest allowed mean can have."""
     means = np.array([1e6, np.nextafter(1e6, 0.0), 0.0, -1e6])
     assert np.abs(weights_kernel.targets_from_means(means, 1.0, 0.0, False) - h1_weights(means)).max() < 1e-11
+
+
+@pytest.mark.parametrize("arms", [1, 2, 3, 4, 5, 40, 83])
+def test_the_largest_and_the_nearest_are_found_wherever_they_stand(arms: int) -> None:
+    """At every position; of several that are equally near the lowest, and none where all are tied."""
+    for place in range(arms):
+        gaps = np.where(np.arange(arms) % 3 == 0, 0.0, 2.0 + np.arange(arms))
+        gaps[place] = 1.0
+        assert weights_kernel.nearest(gaps) == place
+        assert weights_kernel.largest(-gaps) == (-gaps).max()
+        gaps[place:] = 1.0
+        assert weights_kernel.nearest(gaps) == place
+    assert weights_kernel.nearest(np.zeros(arms)) == -1
+
+
+@pytest.mark.parametrize(("sharpness", "guard"), [(1.0, 0.0), (2.0, 0.5), (2.0, 0.0), (2.0, 1.0), (1.5, 0.25), (1.7, 0.5)])
+def test_scores_are_those_of_the_mixed_weights(sharpness: float, guard: float) -> None:
+    """By the loops for the usual rules and by the one for any."""
+    rng = np.random.default_rng(5)
+    means, draws = rng.normal(size=41), np.floor(100 * rng.random(41))
+    weights = 7.0 * h1_weights(means)
+    scores, powers = np.zeros(41), np.zeros(41)
+    top = score(weights, weights.sum(), (weights**2).sum(), sharpness, guard, powers, draws, 2000, scores)
+    expected = 2000 * h1_weights(means, WeightRule(sharpness, guard)) - draws
+    assert np.abs(scores - expected).max() < 2000 * 1e-11
+    assert top == scores.max()

@@ -8,6 +8,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
@@ -74,30 +75,65 @@ def _problem(said: bytes) -> dict[str, Any]:
     return problem
 
 
-@pytest.mark.parametrize(
-    ("sent", "seconds", "code"),
-    [
-        (b"", 1, None),
-        (b"GET /healthz HTTP/1.1\r\nHost: loc", 1, "request_timeout"),
-        (_ASK, 1, "request_timeout"),
-        (_ASK + b"Content-Length: 10\r\n\r\n", 2, "request_timeout"),
-        (_ASK + b'Content-Length: 10\r\n\r\n{"u', 2, "request_timeout"),
-        (_ASK + b"Transfer-Encoding: chunked\r\n\r\n2\r\n", 2, "request_timeout"),
-        (_CREATE + b"Content-Length: 9\r\n\r\n{", 2, "request_timeout"),
-    ],
-    ids=["nothing", "half a head", "half an ask", "an ask's head", "half an ask's body", "half a chunk", "half a body"],
-)  # fmt: skip
-def test_half_a_request_is_given_up_in_time(strict: Server, sent: bytes, seconds: float, code: str | None) -> None:
-    """The head and the body have their time; whoever sent something learns why."""
-    wire = Wire(strict)
+_HALVES = {
+    "nothing": (b"", 1, None),
+    "half a head": (b"GET /healthz HTTP/1.1\r\nHost: loc", 1, "request_timeout"),
+    "half an ask": (_ASK, 1, "request_timeout"),
+    "an ask's head": (_ASK + b"Content-Length: 10\r\n\r\n", 2, "request_timeout"),
+    "half an ask's body": (_ASK + b'Content-Length: 10\r\n\r\n{"u', 2, "request_timeout"),
+    "half a chunk": (_ASK + b"Transfer-Encoding: chunked\r\n\r\n2\r\n", 2, "request_timeout"),
+    "half a body": (_CREATE + b"Content-Length: 9\r\n\r\n{", 2, "request_timeout"),
+}
+_WHOLE = {
+    "look": b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "ask": _ASK + b"Content-Length: 2\r\n\r\n{}",
+}
+
+
+def _half_sent(server: Server, sent: bytes) -> tuple[float, bytes]:
+    """How a connection ends on which this is all that comes."""
+    wire = Wire(server)
     wire.send(sent)
-    after, said = wire.read_until_closed()
+    return wire.read_until_closed()
+
+
+def _idle(server: Server, request_: bytes) -> tuple[float, bytes]:
+    """How a connection ends that is idle after the third answer, counted from that answer; it was idle between them, too."""
+    wire = Wire(server)
+    for _ in range(3):
+        wire.send(request_)
+        assert wire.socket.recv(65536).startswith(b"HTTP/1.1 20")
+        wire.began = time.monotonic()
+        time.sleep(1.2)
+    return wire.read_until_closed()
+
+
+@pytest.fixture(scope="module")
+def endings(strict: Server) -> Iterator[dict[str, Future[tuple[float, bytes]]]]:
+    """How each of these connections ends: they wait beside each other, because waiting is all that they do."""
+    with ThreadPoolExecutor(len(_HALVES) + len(_WHOLE)) as threads:
+        halves = {name: threads.submit(_half_sent, strict, sent) for name, (sent, *_) in _HALVES.items()}
+        yield halves | {name: threads.submit(_idle, strict, request_) for name, request_ in _WHOLE.items()}
+
+
+@pytest.mark.parametrize("name", _HALVES)
+def test_half_a_request_is_given_up_in_time(endings: dict[str, Future[tuple[float, bytes]]], name: str) -> None:
+    """The head and the body have their time; whoever sent something learns why."""
+    _, seconds, code = _HALVES[name]
+    after, said = endings[name].result()
     assert seconds <= after < seconds + 2.5
     if code is None:
         assert said == b""
     else:
         problem = _problem(said)
         assert (problem["status"], problem["code"]) == (408, code)
+
+
+@pytest.mark.parametrize("name", _WHOLE)
+def test_an_idle_connection_is_kept_for_its_time(endings: dict[str, Future[tuple[float, bytes]]], name: str) -> None:
+    """Counted anew from every answer, on both ways; then it is closed without a word."""
+    after, said = endings[name].result()
+    assert (3 <= after < 5.5, said) == (True, b"")
 
 
 def test_a_drop_at_a_time_does_not_help(strict: Server) -> None:
@@ -111,21 +147,6 @@ def test_a_drop_at_a_time_does_not_help(strict: Server) -> None:
         pass
     wire.socket.close()
     assert time.monotonic() - wire.began < 4
-
-
-@pytest.mark.parametrize(
-    "request_", [b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", _ASK + b"Content-Length: 2\r\n\r\n{}"], ids=["look", "ask"]
-)
-def test_an_idle_connection_is_kept_for_its_time(strict: Server, request_: bytes) -> None:
-    """Counted anew from every answer, on both ways; then it is closed without a word."""
-    wire = Wire(strict)
-    for _ in range(3):
-        wire.send(request_)
-        assert wire.socket.recv(65536).startswith(b"HTTP/1.1 20")
-        wire.began = time.monotonic()
-        time.sleep(1.2)
-    after, said = wire.read_until_closed()
-    assert (3 <= after < 5.5, said) == (True, b"")
 
 
 def test_half_sent_requests_lock_nobody_out(strict: Server) -> None:

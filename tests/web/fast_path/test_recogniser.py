@@ -11,11 +11,16 @@ from hypothesis import strategies as st
 
 from service.application.commands.ask import Ask
 from service.application.commands.tell import Tell
+from service.domain.callers import ANYBODY, Caller
 from service.web.fast_path import recogniser
 from service.web.fast_path.recogniser import FastRequest
 
 _HOSTS = {b"x", b"127.0.0.1:8000"}
 _ID = "asg_" + "0" * 26 + "1"
+
+
+def _known(_digest: bytes | None) -> Caller:
+    return ANYBODY
 
 
 def request(
@@ -28,7 +33,7 @@ def request(
 
 def read(data: bytes) -> FastRequest:
     """It is one."""
-    found = recogniser.recognise(data, _HOSTS)
+    found = recogniser.recognise(data, _HOSTS, _known)
     assert isinstance(found, FastRequest)
     return found
 
@@ -51,8 +56,10 @@ def test_a_body_that_is_still_on_its_way() -> None:
     """All of it, or its end."""
     whole = request()
     head = whole.index(b"\r\n\r\n") + 4
-    assert [recogniser.recognise(whole[:size], _HOSTS) for size in range(head, len(whole))] == ["begun"] * (len(whole) - head)
-    assert {recogniser.recognise(whole[:size], _HOSTS) for size in range(head)} == {None}
+    assert [recogniser.recognise(whole[:size], _HOSTS, _known) for size in range(head, len(whole))] == ["begun"] * (
+        len(whole) - head
+    )
+    assert {recogniser.recognise(whole[:size], _HOSTS, _known) for size in range(head)} == {None}
 
 
 @pytest.mark.parametrize(
@@ -113,7 +120,7 @@ def test_a_body_that_is_still_on_its_way() -> None:
 )
 def test_anything_else_is_left_to_uvicorn(data: bytes) -> None:
     """Be it right or wrong: it has a parser for all of HTTP, and FastAPI the words."""
-    assert recogniser.recognise(data, _HOSTS) is None
+    assert recogniser.recognise(data, _HOSTS, _known) is None
 
 
 class Parsed:
@@ -161,7 +168,7 @@ def test_what_it_takes_uvicorn_would_read_alike(changes: list[tuple[int, int, by
     data = _VALID
     for place, length, piece in changes:
         data = data[:place] + piece + data[place + length :]
-    found = recogniser.recognise(data, _HOSTS)
+    found = recogniser.recognise(data, _HOSTS, _known)
     if not isinstance(found, FastRequest):
         return
     parsed = Parsed(data)

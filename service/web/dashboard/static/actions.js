@@ -6,6 +6,7 @@ import { conclude } from "./conclude.js";
 import { confirmed } from "./dialog.js";
 import { field, json, numeric } from "./fields.js";
 import { shown as shownIn } from "./form_errors.js";
+import { may } from "./session.js";
 import { nameOf } from "./standing.js";
 
 const MOVES = {
@@ -31,7 +32,7 @@ export function lifecycle(state, changed) {
   element.show = (status) => {
     if (status === shown) return;
     shown = status;
-    const moves = MOVES[status] ?? [];
+    const moves = may("manage") ? (MOVES[status] ?? []) : [];
     element.replaceChildren(
       ...moves.map((move, index) =>
         h("button", { class: index || move === "pause" || move === "reopen" ? "button" : "button primary", type: "button", onClick: () => take(move) }, WORDS[move][0]),

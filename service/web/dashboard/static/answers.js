@@ -1,5 +1,6 @@
 // The five questions that a page is opened with, and their answers: may I stop, which arm, when, at what cost, who changed it last.
 
+import { doer } from "./audit_words.js";
 import { h, say } from "./dom.js";
 import { whyNot } from "./forecast.js";
 import { liftWords, standing } from "./standing.js";
@@ -65,9 +66,7 @@ function mayStop({ recommendation, experiment, stand, conclusion }) {
 
 function whoConcluded(conclusion, name) {
   if (!conclusion) return `Everyone gets ${name}.`;
-  const by = conclusion.details.by;
-  if (by === "conclude_when") return `By its own rule. Everyone gets ${name}.`;
-  return `${by && by !== "request" ? `By ${by}.` : "By request."} Everyone gets ${name}.`;
+  return `${format.capital(doer(conclusion))}. Everyone gets ${name}.`;
 }
 
 /** Against the control where there is one, else against the runner-up. */

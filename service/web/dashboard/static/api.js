@@ -12,7 +12,22 @@ export class Problem extends Error {
 
 export const path = (...parts) => "/v1/experiments" + parts.map((part) => "/" + encodeURIComponent(part)).join("");
 
+/** What brings somebody back who is not signed in any more: set by the session, resolves when they are. */
+let comeBack = null;
+export const whenSignedOut = (handler) => (comeBack = handler);
+
+/** Ask; where the session has ended, ask again once there is another, so that nothing is lost that was being done. */
 async function ask(address, options) {
+  try {
+    return await attempt(address, options);
+  } catch (problem) {
+    if (problem.status !== 401 || !comeBack) throw problem;
+    await comeBack();
+    return ask(address, options);
+  }
+}
+
+async function attempt(address, options) {
   let answer;
   try {
     answer = await fetch(address, options);
@@ -27,6 +42,9 @@ export async function get(address) {
   return (await ask(address, { headers: { Accept: "application/json" } })).json();
 }
 
+/** Ask whether something can be had, without taking it. */
+export const head = (address) => ask(address, { method: "HEAD" });
+
 /** Ask only for news: null while nothing changed. */
 export function asker(address) {
   let etag = null;
@@ -39,9 +57,13 @@ export function asker(address) {
   };
 }
 
-export async function send(method, address, body) {
+export const send = (method, address, body) => sent(ask, method, address, body);
+
+/** The same where nobody needs to be signed in: a refusal is an answer, too. */
+export const tryToSend = (method, address, body) => sent(attempt, method, address, body);
+
+async function sent(by, method, address, body) {
   const headers = { "Content-Type": "application/json" };
-  const sent = body === undefined ? { method } : { method, headers, body: JSON.stringify(body) };
-  const answer = await ask(address, sent);
+  const answer = await by(address, body === undefined ? { method } : { method, headers, body: JSON.stringify(body) });
   return answer.status === 204 ? null : answer.json();
 }

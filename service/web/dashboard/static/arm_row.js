@@ -2,6 +2,7 @@
 
 import { h, say } from "./dom.js";
 import { editArm, switchArm } from "./actions.js";
+import { may } from "./session.js";
 import { progressText } from "./verdict.js";
 import * as format from "./format.js";
 
@@ -57,7 +58,7 @@ export function armRow(key, state, changed) {
     showLift(arm, facts);
     showEvidence(arm, facts);
     showTags(arm, facts);
-    const frozen = now.status === "archived";
+    const frozen = now.status === "archived" || !may("manage");
     edit.hidden = frozen;
     toggle.hidden = frozen || arm.arm === now.concluded_arm;
     say(toggle, arm.status === "active" ? "Disable" : "Enable");

@@ -5,6 +5,7 @@ import { addArm } from "./actions.js";
 import { armRow } from "./arm_row.js";
 import { armNotes } from "./arm_notes.js";
 import { pager } from "./parts.js";
+import { may } from "./session.js";
 import { compare, standing } from "./standing.js";
 import * as format from "./format.js";
 
@@ -111,7 +112,7 @@ export function armsTable(state, changed) {
     const facts = factsOf(experiment, now);
     const wanted = search.value.trim().toLowerCase();
     search.hidden = now.arms.length <= 8 && !wanted;
-    add.hidden = now.status === "archived";
+    add.hidden = now.status === "archived" || !may("manage");
     const found = ordered(now.arms.filter((arm) => !wanted || arm.arm.includes(wanted) || arm.name.toLowerCase().includes(wanted)), facts);
     const folds = folded && !wanted && found.length > FOLD + 2;
     page = folds ? 1 : Math.min(page, Math.max(1, Math.ceil(found.length / PAGE)));

@@ -87,7 +87,7 @@ export function auditLog(key, named, changed) {
           "li",
           { class: isByPeople(event) ? "by-people" : null },
           h("time", { datetime: event.at, title: format.moment(event.at) }, event.kind === "expiry_run" ? format.about(event.at) : format.since(event.at)),
-          h("span", {}, sentence(event, named)),
+          h("span", {}, sentence(event, named), event.actor ? h("span", { class: "muted actor" }, ` ${doer(event)}`) : null),
         ),
       ),
     );

@@ -3,18 +3,21 @@
 import * as format from "./format.js";
 
 /** The kinds that people make happen, and what the service itself found. */
-export const BY_PEOPLE = ["created", "lifecycle", "patch", "arm_added", "arm_changed", "correction", "void", "observation_edit", "observation_void"];
-export const FINDINGS = ["separated", "harmful", "decided"];
+export const BY_PEOPLE = ["created", "lifecycle", "patch", "arm_added", "arm_changed", "correction", "void", "observation_edit", "observation_void", "pruned", "forgotten", "renamed"];
+export const FINDINGS = ["separated", "harmful", "decided", "leader_changed", "drift_noticed"];
 
+const BY_OPERATORS = ["pruned", "forgotten", "renamed"];
 const MOVES = { start: "Started", pause: "Paused", resume: "Resumed", conclude: "Concluded", reopen: "Reopened", archive: "Archived" };
 const RULE = "conclude_when";
 
 export const isByPeople = ({ kind, details }) => BY_PEOPLE.includes(kind) && !(kind === "lifecycle" && details.by === RULE);
 
 /** Who did it, as far as is known. */
-export function doer({ kind, details }) {
+export function doer({ kind, actor, details }) {
   if (FINDINGS.includes(kind) || kind === "expiry_run") return "by the service";
   if (details.by === RULE) return "by its own rule";
+  if (BY_OPERATORS.includes(kind)) return "by an operator";
+  if (actor) return `by ${actor.label ?? actor.id}`;
   return details.by && details.by !== "request" ? `by ${details.by}` : "by request";
 }
 
@@ -42,6 +45,12 @@ export function sentence({ kind, arm, draw, details }, named = (key) => key) {
       return `Observation ${details.observation} (${arm}) voided`;
     case "expiry_run":
       return `${format.count(details.expired)} silent draw${details.expired === 1 ? "" : "s"} expired`;
+    case "pruned":
+      return `Pruned: its ${format.plural(details.draws, "assignment")} and single rewards are gone, its counts stay`;
+    case "forgotten":
+      return `A unit forgotten: ${format.plural(details.assignments, "assignment")} without its name`;
+    case "renamed":
+      return `Loaded as ${details.after.key}, a copy of ${details.before.key}`;
     case "separated":
       return `Shown: ${named(details.better)} is better than ${named(details.worse)}`;
     case "harmful":
@@ -50,6 +59,11 @@ export function sentence({ kind, arm, draw, details }, named = (key) => key) {
       return details.finding === "beats_control"
         ? `Shown: ${named(details.better)} is better than ${named(details.worse)}, the control`
         : `Shown: no other arm is better than ${named(details.better)} by what is worthwhile`;
+    case "leader_changed":
+      if (!arm) return "No arm leads any more";
+      return details.previous ? `${named(arm)} leads, before it was ${named(details.previous)}` : `${named(arm)} leads`;
+    case "drift_noticed":
+      return `Drift: recent rewards of ${details.drifting.map(named).join(", ")} do not look like earlier ones`;
     default: // a kind that has no sentence of its own yet
       return (kind[0].toUpperCase() + kind.slice(1)).replaceAll("_", " ");
   }

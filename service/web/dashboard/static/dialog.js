@@ -58,18 +58,22 @@ export function confirmed(question) {
   });
 }
 
-/** Something to read, until it is closed. */
+/** Something to read, until it is closed; resolves then. */
 export function shown(title, ...content) {
   const id = `question-${(number += 1)}`;
   const dialog = h("dialog", { "aria-labelledby": id, class: "wide" });
   const close = h("button", { class: "button", type: "button", onClick: () => dialog.close() }, "Close");
   const before = document.activeElement;
   replace(dialog, h("div", { class: "dialog-content" }, h("h2", { id }, title), content, h("p", { class: "actions" }, close)));
-  dialog.addEventListener("close", () => {
-    dialog.remove();
-    if (before?.isConnected) before.focus();
-  });
+  const closed = new Promise((resolve) =>
+    dialog.addEventListener("close", () => {
+      dialog.remove();
+      if (before?.isConnected) before.focus();
+      resolve();
+    }),
+  );
   document.body.append(dialog);
   dialog.showModal();
   close.focus();
+  return closed;
 }

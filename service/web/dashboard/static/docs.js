@@ -2,6 +2,7 @@
 
 import { h, main, replace } from "./dom.js";
 import { get } from "./api.js";
+import "./session.js";
 
 let schemas = {};
 const nameOf = (reference) => reference.split("/").at(-1);

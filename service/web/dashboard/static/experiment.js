@@ -8,6 +8,7 @@ import { answers, firstSentence } from "./answers.js";
 import { armsTable } from "./arms.js";
 import { auditLog } from "./audit.js";
 import { charts } from "./charts.js";
+import { download } from "./download.js";
 import { figures } from "./figures.js";
 import { forecasts } from "./forecast.js";
 import { setStatus, status } from "./parts.js";
@@ -26,6 +27,7 @@ const askAgain = asker(() => path(key, "recommendation"));
 /** Settings, arms and the log change rarely: they are read again when the stream shows that they may have, else after a while. */
 let described = "";
 let describedAt = 0;
+let describing = null;
 let again = null;
 const shapeOf = ({ status, concluded_arm: served, confidence, verdict, arms }) =>
   JSON.stringify([status, served, confidence, verdict.state, verdict.since, arms.map((arm) => [arm.arm, arm.name, arm.status, arm.harmful])]);
@@ -46,13 +48,14 @@ async function take(recommendation) {
   const shape = shapeOf(recommendation);
   if (shape !== described || quiet || (changed && Date.now() - describedAt > REFRESH_MS)) {
     described = shape;
-    try {
-      await describe();
-    } catch {
-      described = "";
-      if (!now.experiment) return;
-    }
+    describing = describe();
   } else if (changed) again ??= setTimeout(refresh, REFRESH_MS);
+  try {
+    await describing; // also where another message asked for it: what is shown must not be of two times
+  } catch {
+    described = "";
+    if (!now.experiment) return;
+  }
   show();
 }
 
@@ -84,6 +87,7 @@ function build() {
   const drift = h("p", { class: "notice warn", hidden: true });
   const steps = lifecycle(state, changed);
   const code = h("button", { class: "button", type: "button", onClick: () => showSnippets(now.experiment) }, "Code");
+  const data = h("button", { class: "button", type: "button", onClick: () => download(now.experiment) }, "Download");
   const first = firstSteps();
   const arms = armsTable(state, changed);
   const pictures = charts(key);
@@ -99,7 +103,7 @@ function build() {
   replace(
     main(),
     h("nav", { class: "crumbs", "aria-label": "Breadcrumb" }, h("a", { href: "/" }, "Experiments"), h("span", { "aria-hidden": "true" }, "/"), h("span", { class: "key" }, key)),
-    h("div", { class: "title" }, h("div", { class: "named" }, name, pill), h("div", { class: "actions" }, code, steps)),
+    h("div", { class: "title" }, h("div", { class: "named" }, name, pill), h("div", { class: "actions" }, code, data, steps)),
     card,
     description,
     first,

@@ -5,6 +5,7 @@ import { asker } from "./api.js";
 import { keepPolling } from "./live.js";
 import { COLUMNS, listRow, zone } from "./list_row.js";
 import { pager } from "./parts.js";
+import { may } from "./session.js";
 import * as format from "./format.js";
 
 const TABS = [["", "All"], ["running", "Running"], ["paused", "Paused"], ["draft", "Draft"], ["concluded", "Concluded"], ["archived", "Archived"]];
@@ -105,7 +106,7 @@ function show(found) {
     main().classList.add("wide");
     replace(
       main(),
-      h("div", { class: "title" }, h("h1", {}, "Experiments"), h("a", { class: "button primary", href: "/new" }, "New experiment")),
+      h("div", { class: "title" }, h("h1", {}, "Experiments"), may("manage") && h("a", { class: "button primary", href: "/new" }, "New experiment")),
       filters,
       card,
       pages,
@@ -150,7 +151,7 @@ function showFirst() {
     notice(
       "No experiments yet",
       "An experiment shows each visitor one of several arms, learns which is best, and sends the traffic where it teaches most.",
-      h("a", { class: "button primary", href: "/new" }, "Create the first experiment"),
+      may("manage") && h("a", { class: "button primary", href: "/new" }, "Create the first experiment"),
       h("a", { class: "button", href: "/docs" }, "Read the API"),
     ),
   );

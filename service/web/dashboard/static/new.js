@@ -1,10 +1,11 @@
 // The form for a new experiment.
 
-import { h, main, replace } from "./dom.js";
+import { h, main, notice, replace } from "./dom.js";
 import { Problem, send } from "./api.js";
 import { clearErrors, field, json, mark, numeric, placeErrors } from "./fields.js";
 import { forgetWhenMended, inTypedUnits, shown } from "./form_errors.js";
 import { planner } from "./plan.js";
+import { may } from "./session.js";
 
 const text = (name, more = {}) => h("input", { name, autocomplete: "off", ...more });
 const decimal = (name, value = "") => text(name, { inputmode: "decimal", value });
@@ -299,10 +300,11 @@ form.addEventListener("submit", async (event) => {
 forgetWhenMended(form, problems);
 for (const moved of ["input", "change"]) form.addEventListener(moved, plan.changed);
 
-replace(
-  main(),
+const refusal = notice("Not with this key", "It may not create experiments: that needs the scope “manage”.", h("a", { class: "button", href: "/" }, "All experiments"));
+const page = [
   h("nav", { class: "crumbs", "aria-label": "Breadcrumb" }, h("a", { href: "/" }, "Experiments"), h("span", { "aria-hidden": "true" }, "/"), h("span", {}, "New")),
   h("div", { class: "title" }, h("h1", {}, "New experiment")),
   form,
-);
-name.focus();
+];
+replace(main(), may("manage") ? page : refusal);
+if (may("manage")) name.focus();

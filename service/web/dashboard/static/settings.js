@@ -3,6 +3,7 @@
 import { h, replace } from "./dom.js";
 import { duplicate, remove } from "./actions.js";
 import { rule } from "./audit_words.js";
+import { may } from "./session.js";
 import { editSettings } from "./settings_form.js";
 import { nameOf } from "./standing.js";
 import * as format from "./format.js";
@@ -23,8 +24,9 @@ export function settings(state, changed) {
   return {
     element,
     show({ experiment, recommendation }) {
-      edit.hidden = experiment.status === "archived";
-      drop.hidden = !["draft", "archived"].includes(experiment.status);
+      edit.hidden = experiment.status === "archived" || !may("manage");
+      copy.hidden = !may("manage");
+      drop.hidden = !["draft", "archived"].includes(experiment.status) || !may("admin");
       replace(list, rowsOf(experiment, recommendation).map(([term, words]) => h("div", {}, h("dt", {}, term), h("dd", {}, words))));
     },
   };

@@ -1,13 +1,15 @@
 // Code to paste: an ask and a tell of this experiment, in three languages.
 
 import { h, replace, say } from "./dom.js";
+import { copier } from "./copying.js";
 import { shown } from "./dialog.js";
+import { isOpen } from "./session.js";
 
 const REWARDS = { binary: () => "1", bounded: (reward) => String(reward.max), real: () => "12.5" };
 
-/** The snippets of an experiment at an address, by language. */
-export function snippetsOf(experiment, origin) {
-  const json = "-H 'Content-Type: application/json'";
+/** The snippets of an experiment at an address, by language; with keys in use, with a key from the environment. */
+export function snippetsOf(experiment, origin, keyed = false) {
+  const json = `${keyed ? '-H "Authorization: Bearer $BESTARM_KEY" ' : ""}-H 'Content-Type: application/json'`;
   const base = `${origin}/v1/experiments/${experiment.key}`;
   const reward = REWARDS[experiment.reward.kind](experiment.reward);
   const tell = experiment.sticky ? "by the unit, which keeps its arm" : "by the id of the assignment";
@@ -27,9 +29,11 @@ export function snippetsOf(experiment, origin) {
       .concat(`  ${json} -d '${experiment.sticky ? `{"rewards": [{"unit": "user-42", "reward": ${reward}}]}` : `{"reward": ${reward}}`}'`)
       .join("\n"),
     Python: [
+      ...(keyed ? ["import os", ""] : []),
       "import httpx",
       "",
-      `experiment = httpx.Client(base_url="${base}")`,
+      ...(keyed ? ['headers = {"Authorization": f"Bearer {os.environ[\'BESTARM_KEY\']}"}'] : []),
+      `experiment = httpx.Client(base_url="${base}"${keyed ? ", headers=headers" : ""})`,
       `assignment = experiment.post("/assignments", json={${experiment.sticky ? '"unit": "user-42"' : ""}}).raise_for_status().json()`,
       'print(assignment["arm"], assignment["value"])',
       "",
@@ -40,8 +44,9 @@ export function snippetsOf(experiment, origin) {
     ].join("\n"),
     TypeScript: [
       `const experiment = "${base}";`,
+      `const headers = { "Content-Type": "application/json"${keyed ? ", Authorization: `Bearer ${process.env.BESTARM_KEY}`" : ""} };`,
       "const post = (path: string, body: object) =>",
-      '  fetch(experiment + path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });',
+      '  fetch(experiment + path, { method: "POST", headers, body: JSON.stringify(body) });',
       "",
       `const assignment = await (await post("/assignments", {${experiment.sticky ? ' unit: "user-42" ' : ""}})).json();`,
       "console.log(assignment.arm, assignment.value);",
@@ -54,15 +59,14 @@ export function snippetsOf(experiment, origin) {
 
 /** The snippets, one at a time, each with a button that copies it. */
 export function snippets(experiment) {
-  const code = snippetsOf(experiment, location.origin);
+  const code = snippetsOf(experiment, location.origin, !isOpen());
   const text = h("code", { class: "code" });
-  const copied = h("span", { class: "muted", role: "status" });
   const tabs = Object.keys(code).map((language) => h("button", { type: "button", onClick: () => choose(language) }, language));
-  const copy = h("button", { class: "button small", type: "button", onClick: put }, "Copy");
+  const copy = copier(text);
   const element = h(
     "div",
     { class: "snippets" },
-    h("div", { class: "filters" }, h("div", { class: "tabs", role: "group", "aria-label": "Language" }, tabs), h("span", { class: "actions" }, copied, copy)),
+    h("div", { class: "filters" }, h("div", { class: "tabs", role: "group", "aria-label": "Language" }, tabs), copy),
     h("pre", { tabindex: "0", role: "group", "aria-label": "Code to paste" }, text),
     experiment.status === "draft" ? h("p", { class: "hint" }, "It is a draft: asks are refused until it is started.") : null,
   );
@@ -70,17 +74,7 @@ export function snippets(experiment) {
   function choose(language) {
     tabs.forEach((tab) => tab.setAttribute("aria-pressed", String(tab.textContent === language)));
     say(text, code[language]);
-    say(copied, "");
-  }
-
-  async function put() {
-    try {
-      await navigator.clipboard.writeText(text.textContent);
-      say(copied, "Copied");
-    } catch {
-      getSelection().selectAllChildren(text); // no clipboard here: it is ready for the reader's own hand
-      say(copied, "Selected: copy it with the keyboard");
-    }
+    copy.forget();
   }
   choose("curl");
   return element;

@@ -1,0 +1,1 @@
+"""What can be asked of the service, each as a flow: neither blocking nor asynchronous."""

@@ -1,0 +1,1 @@
+"""A FastAPI shop that tests the button of its checkout."""

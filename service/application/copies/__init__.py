@@ -1,0 +1,1 @@
+"""One experiment as a file: written from one database, read into another."""

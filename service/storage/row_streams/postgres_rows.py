@@ -1,0 +1,55 @@
+"""Rows of one snapshot on PostgreSQL, by a cursor: the server sends as many as are asked for."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import asyncpg
+
+from service.errors import DatabaseUnavailable
+from service.storage.postgres_failures import AWAY
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+
+    from service.storage.row_streams.row_snapshot import Row
+
+# Rows are read in the order of an index: nothing is gathered first, and compiling the statement would cost more than it spares.
+_OFF = ("jit", "enable_seqscan", "enable_bitmapscan", "enable_hashjoin", "enable_sort")
+_SESSION = {"application_name": "bestarm export", **dict.fromkeys(_OFF, "off")}
+
+
+class PostgresRows:
+    """A connection with a transaction that reads one snapshot."""
+
+    def __init__(self, connection: asyncpg.Connection[Any]) -> None:
+        self._connection = connection
+
+    async def fetch(self, statement: str, *values: object) -> Sequence[Row]:
+        """All rows of a statement."""
+        found: list[Row] = await self._connection.fetch(statement, *values)
+        return found
+
+    async def stream(self, statement: str, *values: object, at_once: int) -> AsyncIterator[Sequence[Row]]:
+        """The rows of a statement, at most so many at once."""
+        cursor = await self._connection.cursor(statement, *values)
+        while rows := await cursor.fetch(at_once):
+            yield rows
+
+
+@asynccontextmanager
+async def postgres_snapshot(arguments: Mapping[str, Any]) -> AsyncIterator[PostgresRows]:
+    """A read-only transaction of a connection of its own, which ends with the block."""
+    settings = {**arguments.get("server_settings", {}), **_SESSION}
+    try:
+        connection = await asyncpg.connect(**{**arguments, "server_settings": settings})
+    except (*AWAY, asyncpg.PostgresError, ValueError) as refused:
+        raise DatabaseUnavailable("The database does not answer.") from refused
+    try:
+        async with connection.transaction(isolation="repeatable_read", readonly=True):
+            yield PostgresRows(connection)
+    except AWAY as lost:
+        raise DatabaseUnavailable("The database does not answer.") from lost
+    finally:
+        connection.terminate()  # nothing was written: there is nothing to say goodbye for

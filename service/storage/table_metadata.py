@@ -1,0 +1,17 @@
+"""What all tables belong to, and how their constraints are named."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Integer, MetaData
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+# SQLite hands out row ids only to a column of exactly this type.
+Identity = BigInteger().with_variant(Integer(), "sqlite")

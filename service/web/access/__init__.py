@@ -1,0 +1,1 @@
+"""Who may do what: the key that comes with a request, and what each route needs."""

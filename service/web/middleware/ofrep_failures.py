@@ -1,0 +1,94 @@
+"""Failures below /ofrep in the shape that OpenFeature's providers read, whichever layer they come from."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from service.web.problems import OUR_FAULT
+from service.web.request_context import current_request_id
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_ROOT = "/ofrep"
+_FLAG = re.compile(r"/ofrep/v1/evaluate/flags/([^/]+)")
+_PROBLEM = b"application/problem+json"
+# What providers are told instead of our own codes; anything else about the request is a context that will not do.
+_CODES = {
+    "malformed_json": "PARSE_ERROR",
+    "body_too_large": "PARSE_ERROR",
+    "unsupported_media_type": "PARSE_ERROR",
+    "incomplete_body": "PARSE_ERROR",
+    "unit_required": "TARGETING_KEY_MISSING",
+    "invalid_host": "GENERAL",
+    "host_not_allowed": "GENERAL",
+}
+# Kept from the head of our own answer.
+_KEPT = {b"retry-after", b"x-request-id", b"www-authenticate", b"connection", b"allow", b"ratelimit", b"ratelimit-policy"}
+_WITHOUT_BODY = {401, 403, 429}
+_SERVERS = 500
+
+
+class OfrepFailuresMiddleware:
+    """Plain ASGI, around all others: a problem becomes a failure of the protocol, everything else passes."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on, and translate."""
+        if scope["type"] != "http" or not f"{scope['path']}/".startswith(f"{_ROOT}/"):
+            await self.app(scope, receive, send)
+            return
+        head: Message | None = None
+        parts: list[bytes] = []
+        has_begun = False
+
+        async def send_translated(message: Message) -> None:
+            nonlocal head, has_begun
+            if message["type"] == "http.response.start" and (b"content-type", _PROBLEM) in message["headers"]:
+                head = message
+            elif head is None:
+                has_begun = True
+                await send(message)
+            else:
+                parts.append(message.get("body", b""))
+                if not message.get("more_body", False):
+                    has_begun = True
+                    await _send_failure(send, head, json.loads(b"".join(parts)), scope["path"])
+
+        try:
+            await self.app(scope, receive, send_translated)
+        except Exception:
+            if not has_begun:
+                named = [(b"x-request-id", current_request_id().encode()), (b"connection", b"close")]
+                await _send_failure(send, {"status": _SERVERS, "headers": named}, {"detail": OUR_FAULT}, scope["path"])
+            raise  # to be logged, by whoever answers for defects on the other routes
+
+
+async def _send_failure(send: Send, head: Message, problem: dict[str, Any], path: str) -> None:
+    status, body = translated(head["status"], problem, path)
+    content = b"" if body is None else json.dumps(body).encode()
+    headers = [(name, value) for name, value in head["headers"] if name in _KEPT]
+    headers.append((b"content-length", b"%d" % len(content)))
+    if content:
+        headers.append((b"content-type", b"application/json"))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": content})
+
+
+def translated(status: int, problem: dict[str, Any], path: str) -> tuple[int, dict[str, str] | None]:
+    """Status and body of the failure."""
+    if status in _WITHOUT_BODY:
+        return status, None
+    if status >= _SERVERS:
+        return _SERVERS, {"errorDetails": problem["detail"]}
+    found = _FLAG.fullmatch(path)
+    flag = found[1] if found else ""
+    if status == 404:  # noqa: PLR2004 - HTTP's own
+        return 404, {"key": flag, "errorCode": "FLAG_NOT_FOUND", "errorDetails": problem["detail"]}
+    if status == 405:  # noqa: PLR2004 - HTTP's own
+        return 405, {"errorDetails": problem["detail"]}
+    return 400, {"key": flag, "errorCode": _CODES.get(problem["code"], "INVALID_CONTEXT"), "errorDetails": problem["detail"]}

@@ -1,0 +1,1 @@
+"""OpenFeature's remote evaluation protocol: experiments as flags, arms as variants, errors in its own shape."""

@@ -1,0 +1,160 @@
+"""A campaign: one fault after the other under continuous load, each injected again and again, and what it came to."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from testing.torture import other_faults, postgres_faults, process_faults
+from testing.torture.calls import Call
+from testing.torture.checker import Anomaly, check
+from testing.torture.crowd import Crowd, create_experiments
+from testing.torture.effects import operations
+from testing.torture.fault import Fault
+from testing.torture.stage import Stage
+from testing.torture.stored import read_stored
+from testing.torture.workloads import EXPERIMENTS
+
+_LOST = {"acknowledged draws are stored", "acknowledged rewards are stored"}
+_DOUBLED = {"an operation draws once", "a reward counts once", "a repeat is the first answer"}
+# The full campaign, for which the faults say how long they last.
+FULL_SECONDS = 1_800.0
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one fault came to."""
+
+    fault: str
+    engine: str
+    injections: int = 0
+    calls: int = 0
+    in_flight: int = 0
+    """Calls that were under way when a fault began."""
+    acknowledged: int = 0
+    hung_up: int = 0
+    """Asks of the indefinite workload that did not wait for their answer; so many of them took effect:"""
+    hung_up_took_effect: int = 0
+    unanswered: int = 0
+    """Calls that ended without an answer, or with a 5xx; those that hang up by themselves are not counted."""
+    took_effect: int = 0
+    """Asks without an answer that had been written, as their retries were told."""
+    lost: int = 0
+    doubled: int = 0
+    other: int = 0
+    anomalies: list[Anomaly] = field(default_factory=list)
+    recoveries: list[float] = field(default_factory=list)
+    """Seconds from the end of each until every service answered, or had all its workers back."""
+    unexpected: list[str] = field(default_factory=list)
+    """Answers that are neither success, nor refusal, nor 503, and defects of ours that were logged."""
+
+    @property
+    def is_good(self) -> bool:
+        """Was every promise kept?"""
+        return not self.anomalies and not self.unexpected
+
+    def row(self) -> dict[str, object]:
+        """For the table."""
+        times = self.recoveries or [0.0]
+        return {
+            "fault": self.fault,
+            "engine": self.engine,
+            "injections": self.injections,
+            "calls": self.calls,
+            "in_flight": self.in_flight,
+            "acknowledged": self.acknowledged,
+            "unanswered": self.unanswered,
+            "took_effect": self.took_effect,
+            "hung_up": self.hung_up,
+            "hung_up_took_effect": self.hung_up_took_effect,
+            "lost": self.lost,
+            "doubled": self.doubled,
+            "other_anomalies": self.other,
+            "recovery_median_seconds": round(statistics.median(times), 3),
+            "recovery_worst_seconds": round(max(times), 3),
+        }
+
+
+def faults_of(stage: Stage) -> list[Fault]:
+    """All faults that a stage can play."""
+    own = postgres_faults.faults(stage) if stage.postgres is not None else other_faults.sqlite_faults(stage)
+    return [*process_faults.faults(stage.engine), *own, *other_faults.traffic_faults(stage)]
+
+
+def play(
+    stage: Stage, faults: Sequence[Fault], seconds: float, say: Callable[[str], None], full_seconds: float = FULL_SECONDS
+) -> Iterator[Outcome]:
+    """Each fault for its part of the time, and shorter than in the full campaign where there is less time."""
+    weight = sum(fault.weight for fault in faults)
+    scale = min(1.0, seconds / full_seconds)
+    for number, fault in enumerate(faults):
+        outcome = _play_one(stage, fault, f"s{number}.", seconds * fault.weight / weight, scale)
+        say(f"{outcome.row()} {outcome.anomalies[:3]} {outcome.unexpected[:3]}")
+        yield outcome
+
+
+def _play_one(stage: Stage, fault: Fault, prefix: str, seconds: float, scale: float) -> Outcome:
+    outcome = Outcome(fault.name, fault.engine)
+    stage.prefix = prefix
+    stage.wait_until_whole()
+    create_experiments(stage.urls[0], prefix)
+    dice = Random(fault.name)  # noqa: S311 - it plays
+    begins: list[float] = []
+    logged = len(stage.logged())
+    with Crowd(stage.urls, threads=2, prefix=prefix) as crowd:
+        crowd.wait_until_busy()
+        until = time.monotonic() + seconds
+        while not begins or time.monotonic() < until:
+            if fault.until_whole:
+                stage.wait_for_spares()
+            begins.append(time.monotonic())
+            fault.inject(stage, dice, fault.hold_seconds * scale)
+            over = begins[-1] if fault.from_beginning else time.monotonic()
+            if fault.until_whole:
+                stage.wait_until_whole()
+            stage.wait_until_answering()
+            outcome.recoveries.append(time.monotonic() - over)
+            time.sleep(fault.pause_seconds)
+        calls = crowd.call_back()
+    outcome.injections = len(begins)
+    _count(outcome, calls, begins)
+    outcome.unexpected += _defects(stage.logged()[logged:])
+    for key in EXPERIMENTS:
+        _judge(outcome, check(calls, read_stored(stage.database_url, prefix + key)))
+    return outcome
+
+
+def _count(outcome: Outcome, calls: Sequence[Call], begins: Sequence[float]) -> None:
+    outcome.calls = len(calls)
+    outcome.in_flight = sum(call.began < begin < call.ended for begin in begins for call in calls)
+    outcome.acknowledged = sum(call.is_acknowledged for call in calls)
+    open_ = [call for call in calls if not call.is_definite and call.workload != "indefinite"]
+    outcome.unanswered = len(open_)
+    outcome.unexpected = sorted({f"{call.kind} {call.status} {call.trouble}" for call in calls if call.status in {500, 502, 504}})
+    for operation in operations(calls, "ask").values():
+        first, *later = operation.attempts
+        took_effect = any(call.is_acknowledged and call.replayed for call in later)
+        if not first.is_definite and first.workload == "ledger":
+            outcome.took_effect += took_effect
+        elif first.workload == "indefinite" and first.status is None:
+            outcome.hung_up += 1
+            outcome.hung_up_took_effect += took_effect
+
+
+def _defects(logged: str) -> list[str]:
+    """What only a defect of ours writes: a stack trace."""
+    entries = [json.loads(line) for line in logged.splitlines() if line.endswith("}") and line.startswith("{")]
+    return sorted(
+        {f"{entry['event']}: {entry['exception'].strip().splitlines()[-1]}" for entry in entries if "exception" in entry}
+    )
+
+
+def _judge(outcome: Outcome, anomalies: Sequence[Anomaly]) -> None:
+    outcome.anomalies += anomalies
+    outcome.lost += sum(anomaly.promise in _LOST for anomaly in anomalies)
+    outcome.doubled += sum(anomaly.promise in _DOUBLED for anomaly in anomalies)
+    outcome.other += sum(anomaly.promise not in _LOST | _DOUBLED for anomaly in anomalies)

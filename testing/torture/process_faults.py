@@ -1,0 +1,86 @@
+"""Workers, and whole services, that are killed or stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import time
+from contextlib import closing, suppress
+from random import Random
+
+from testing.memory import processes_of
+from testing.torture.fault import Fault
+from testing.torture.stage import Stage
+
+
+def kill_worker(stage: Stage, dice: Random, _hold: float) -> None:
+    """Kill one worker; its supervisor replaces it."""
+    workers = [pid for service in stage.services for pid in service.workers()]
+    if workers:
+        _signal(dice.choice(workers), signal.SIGKILL)
+
+
+def kill_service(stage: Stage, dice: Random, _hold: float) -> None:
+    """Kill every process of a service, and start it again; on SQLite its file must be whole just then."""
+    service = dice.choice(stage.services)
+    service.server.kill()
+    if stage.engine == "sqlite":
+        with closing(sqlite3.connect(stage.database_url.removeprefix("sqlite:///"))) as rows:
+            assert rows.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    service.start_again()
+
+
+def kill_supervisor(stage: Stage, dice: Random, _hold: float) -> None:
+    """Kill the first process of a service alone: its workers end by themselves, and leave the port."""
+    service = dice.choice(stage.services)
+    left = processes_of(service.server.process.pid)[1:]
+    service.server.process.kill()
+    service.server.process.wait()
+    deadline = time.monotonic() + 60
+    while any(os.path.exists(f"/proc/{pid}") for pid in left):  # noqa: PTH110 - of the system
+        assert time.monotonic() < deadline, "workers outlive their supervisor"
+        time.sleep(0.01)
+    service.start_again()
+
+
+def stop_worker(stage: Stage, dice: Random, hold: float) -> None:
+    """Stop a worker for a while, if it is not replaced before."""
+    workers = [pid for service in stage.services for pid in service.workers()]
+    if workers:
+        _stopped([dice.choice(workers)], hold)
+
+
+def stop_service(stage: Stage, dice: Random, hold: float) -> None:
+    """Stop every process of a service for a while."""
+    _stopped(processes_of(dice.choice(stage.services).server.process.pid), hold)
+
+
+def stop_postgres(stage: Stage, _dice: Random, hold: float) -> None:
+    """Stop every process of the database for a while."""
+    assert stage.postgres is not None
+    _stopped(processes_of(stage.postgres.pid), hold)
+
+
+def _stopped(pids: list[int], hold: float) -> None:
+    for pid in pids:
+        _signal(pid, signal.SIGSTOP)
+    time.sleep(hold)
+    for pid in pids:
+        _signal(pid, signal.SIGCONT)
+
+
+def _signal(pid: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def faults(engine: str) -> list[Fault]:
+    """Those of services, on either database."""
+    return [
+        Fault("kill -9 of a worker", engine, kill_worker, weight=3, pause_seconds=1.5, until_whole=True),
+        Fault("kill -9 of a service", engine, kill_service, weight=3, from_beginning=True),
+        Fault("kill -9 of a supervisor", engine, kill_supervisor, from_beginning=True),
+        Fault("SIGSTOP of a worker", engine, stop_worker, hold_seconds=30, until_whole=True),
+        Fault("SIGSTOP of a service", engine, stop_service, hold_seconds=30),
+    ]

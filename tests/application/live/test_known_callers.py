@@ -1,0 +1,118 @@
+"""Keys as a worker knows them: all of them, never older than is believed, and how their use is written down."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from service.application.commands.idempotency import Once
+from service.application.commands.manage_keys import NewKey, WantedKey, create, revoke
+from service.application.live import known_callers
+from service.application.live.known_callers import KnownCallers
+from service.domain.callers import SERVICE
+from service.engine.clock import now_microseconds
+from service.errors import DatabaseUnavailable, Unauthorized
+from service.storage.database import Database
+from service.storage.queries import stored_api_keys
+
+ADMIN = "the administrator's key of this test"
+
+
+def _shown(made: NewKey) -> bytes:
+    return json.dumps({"id": made.key.id, "secret": made.secret}).encode()
+
+
+async def _new_key(database: Database) -> tuple[str, bytes]:
+    """The id and the secret of a new key."""
+    once: Once[NewKey] = Once("keys", None, "", creates=True, render=_shown)
+    made = json.loads((await create(database, SERVICE, WantedKey("a reader's", frozenset({"read"})), once)).written())
+    return made["id"], made["secret"].encode()
+
+
+def _run(url: str, doing: Callable[[Database], Awaitable[None]]) -> None:
+    async def run() -> None:
+        database = Database(url, pool_size=4)
+        try:
+            await doing(database)
+        finally:
+            await database.close()
+
+    asyncio.run(run())
+
+
+def test_what_is_too_old_is_not_believed(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that was kept from asking what has changed asks before it lets anybody in, or goes on with what they began."""
+    monkeypatch.setattr(known_callers, "_TRUSTED_SECONDS", 0.2)
+
+    async def doing(database: Database) -> None:
+        name, secret = await _new_key(database)
+        callers = KnownCallers(database, None)
+        caller = await callers.identified(secret)
+        await revoke(database, SERVICE, name)  # as another worker would, and nobody tells this one
+        await asyncio.sleep(0.3)
+        assert callers.refusal_of(secret, is_new=True) is None, "refused by what is not known"
+        with pytest.raises(Unauthorized):
+            await callers.require_still_taken(caller)
+        with pytest.raises(Unauthorized) as refused:
+            await callers.identified(secret)
+        assert refused.value.reason == "revoked"
+
+    _run(database_url, doing)
+
+
+def test_a_database_that_is_away_lets_nobody_in(tmp_path: Path) -> None:
+    """But for the administrator, whose key is not in it."""
+
+    async def doing(database: Database) -> None:
+        callers = KnownCallers(database, ADMIN)
+        admin = await callers.identified(ADMIN.encode())
+        await callers.require_still_taken(admin)
+        for secret in (None, b"ba_0123456789ab_" + b"a" * 43, b"whatever"):
+            with pytest.raises(DatabaseUnavailable):
+                await callers.identified(secret)
+
+    _run(f"sqlite:///{tmp_path}/nowhere/bestarm.db", doing)
+
+
+def test_many_keys_are_learned_a_few_at_a_time(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them, in the end, those that were revoked meanwhile included."""
+    monkeypatch.setattr(known_callers, "_KEYS_AT_ONCE", 2)
+
+    async def doing(database: Database) -> None:
+        made = [await _new_key(database) for _ in range(5)]
+        await revoke(database, SERVICE, made[1][0])
+        callers = KnownCallers(database, None)
+        await callers.refresh()
+        known = [callers.refusal_of(secret, is_new=False) is None for _, secret in made]
+        assert known == [True, False, True, True, True]
+
+    _run(database_url, doing)
+
+
+def test_use_is_written_once_a_minute(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often a key is used: the first use at once, and the next one that is a minute later."""
+
+    async def doing(database: Database) -> None:
+        name, secret = await _new_key(database)
+        callers = KnownCallers(database, None)
+
+        async def last_use() -> int | None:
+            await callers.identified(secret)
+            await callers.round()
+            async with database.reading() as connection:
+                key = await stored_api_keys.key_by_id(connection, name)
+            return None if key is None else key.last_used_at
+
+        began = now_microseconds()
+        first = await last_use()
+        assert first is not None
+        assert began <= first <= now_microseconds()
+        assert await last_use() == first
+        monkeypatch.setattr(known_callers, "_USE_WRITTEN_SECONDS", 0.0)
+        assert (await last_use() or 0) > first
+
+    _run(database_url, doing)

@@ -1,0 +1,1 @@
+"""Events become messages, and messages reach endpoints."""

@@ -1,0 +1,1 @@
+"""The container files, built and brought up for real (`make test-compose`)."""

@@ -1,0 +1,1 @@
+"""What stands around a deployed service: proxies, rules of alerts, manifests, units."""

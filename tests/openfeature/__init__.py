@@ -1,0 +1,1 @@
+"""The stock OpenFeature providers, unmodified, against the real service."""

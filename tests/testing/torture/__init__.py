@@ -1,0 +1,1 @@
+"""What is used to break the service must not be broken itself."""

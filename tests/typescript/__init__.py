@@ -1,0 +1,1 @@
+"""The types of the API for TypeScript, and what is written with them."""

@@ -1,0 +1,1 @@
+"""What requests pass on their way to a route."""
