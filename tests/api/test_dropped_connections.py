@@ -18,7 +18,7 @@ from testing.server import ADMIN_KEY, NO_CERTIFICATES, Server, bearer
 
 _DATABASE = "dropped_connections"
 _DROP = f"SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity WHERE datname = '{_DATABASE}'"
-_NAMES = {"key": "small", "arm": "arm-0", "chart": "means", "id": "import-1"}
+_NAMES = {"key": "small", "arm": "arm-0", "chart": "means"}
 
 
 def _reads() -> list[str]:
@@ -45,19 +45,16 @@ def workers(postgres: Postgres) -> Iterator[list[Server]]:
 
 
 @pytest.fixture(scope="module")
-def assignment(workers: list[Server]) -> str:
-    """The id of an assignment of the small experiment."""
+def ids(workers: list[Server]) -> dict[str, str]:
+    """The id of one thing of each kind, by the part of the path that tells the kinds apart; webhooks have nobody to tell."""
+    hook = {"url": "https://example.com/hook", "events": ["arm.changed"]}
     with JsonClient(workers[0].url, key=ADMIN_KEY) as client:
-        given: str = client.ask("small")["id"]
-    return given
-
-
-@pytest.fixture(scope="module")
-def api_key(workers: list[Server]) -> str:
-    """The id of a key."""
-    with JsonClient(workers[0].url, key=ADMIN_KEY) as client:
-        made: str = new_key(client)["id"]
-    return made
+        return {
+            "/observations/": "import-1",
+            "/assignments/": client.ask("small")["id"],
+            "/keys/": new_key(client)["id"],
+            "/webhooks/": client.send("POST", "/v1/webhooks", hook).body["id"],
+        }
 
 
 def _status(server: Server, path: str) -> int:
@@ -68,10 +65,10 @@ def _status(server: Server, path: str) -> int:
 
 @pytest.mark.parametrize("route", _reads())
 def test_a_read_after_all_connections_were_dropped_is_answered(
-    postgres: Postgres, workers: list[Server], assignment: str, api_key: str, route: str
+    postgres: Postgres, workers: list[Server], ids: dict[str, str], route: str
 ) -> None:
     """By each worker, again and again, whatever it read before; of few arms and of many, which another process reads."""
-    filled = _NAMES | ({} if "observations" in route else {"id": api_key if "keys" in route else assignment})
+    filled = _NAMES | {"id": next((one for part, one in ids.items() if part in route), "")}
     path = re.sub(r"{(\w+)(:\w+)?}", lambda name: filled[name[1]], route)
     paths = [path, path.replace("/small", "/large")] if path.endswith(("recommendation", "/small")) else [path]
     for turn in range(2):

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from service.storage import access_tables
+from service.storage import access_tables, webhook_tables
 from service.storage.groups.statements import row_type
 from service.storage.tables import instance_log, metadata, prunings
 from testing.json_client import JsonClient, Reply, arms
@@ -132,12 +132,9 @@ def test_rows_travel_by_types_that_fit_the_tables(postgres: Postgres) -> None:
         "SELECT string_agg(a.attname, ',' ORDER BY a.attnum) FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid "
         "WHERE c.relname = '{name}' AND a.attnum > 0"
     )
-    # The log of the instance, keys, sessions and how far a pruning has come are written row by row, beside the engine.
-    beside = {
-        instance_log,
-        prunings,
-        *(access_tables.metadata.tables[name] for name in access_tables.__all__ if name != "metadata"),
-    }
+    # The log of the instance, keys, sessions, webhooks and how far a pruning has come are written row by row, beside the engine.
+    row_by_row = {*access_tables.__all__, *webhook_tables.__all__} - {"metadata"}
+    beside = {instance_log, prunings, *(metadata.tables[name] for name in row_by_row)}
     for table in set(metadata.sorted_tables) - beside:
         typed = postgres.sql(query.format(name=row_type(table)), "template_bestarm").strip()
         assert typed.split(",") == list(table.columns.keys())

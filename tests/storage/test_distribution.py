@@ -18,8 +18,8 @@ _TRAFFIC = [table for table in metadata.sorted_tables if "experiment_id" in tabl
 # Unique, and the experiment comes second: PostgreSQL's planner would take them for the primary key otherwise. A cluster that
 # shards by the hash of the experiment asks only that it is among the columns.
 _SECOND = {"uq_arms_experiment_id_key", "uq_assignments_idempotency_key"}
-# Not unique, and of no experiment: what is old is forgotten wherever it is.
-_BY_TIME = {"ix_replies_created_at"}
+# Not unique, and of no experiment: what is old is forgotten, and what is new is told to webhooks, wherever it is.
+_BY_TIME = {"ix_replies_created_at", "ix_events_announced_at"}
 _WRITES = {name: one for name, one in vars(writes).items() if isinstance(one, Write)}
 _QUERIES = {name: one for module in (writes, lookup_queries) for name, one in vars(module).items() if isinstance(one, Query)}
 _NAMES_IT = re.compile(r"\b[a-z]\.experiment_id (?:= |- )[a-z]\.(?:a|id|experiment_id)\b")

@@ -33,8 +33,9 @@ class SmallService:
         self.port, self.folder, self.log = free_port(), folder, folder / "log"
         self._read_before = 0
         command = [sys.executable, "-m", "tests.supervision.small_service", str(self.port), str(_HANG_SECONDS), str(folder)]
-        with self.log.open("wb") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+        # What coverage has to say when a process that it follows is stopped stands on standard error, beside the log.
+        with self.log.open("wb") as log, (folder / "errors").open("wb") as errors:
+            self.process = subprocess.Popen(command, stdout=log, stderr=errors, start_new_session=True)
 
     def ask(self, path: str = "/") -> int:
         """The process that answers."""

@@ -20,9 +20,11 @@ from service.web import request_metrics
 from service.web.request_metrics import count_request, exposition, show_requests_by_key
 from testing.credentials import Credential, of_each_kind
 from testing.json_client import JsonClient, arms
+from testing.processes import wait_until
 from testing.server import ADMIN_KEY, NO_CERTIFICATES, Server
 
 _ASK = "/v1/experiments/{key}/assignments"
+_REQUESTS = "bestarm_request_seconds_count"
 _TELL = "/v1/experiments/{key}/assignments/{id}/reward"
 
 
@@ -87,6 +89,9 @@ def test_requests_by_key_and_reason_add_up_to_what_clients_saw(keyed: Server) ->
     seen: Counter[str] = Counter()
     answered: Counter[int] = Counter()
     with keyed.client() as client:  # by the administrator's key
+        # Each worker shows requests by their key a moment after they were answered: none of before may come in between. The look
+        # that counts by key is itself among those that the next look counts.
+        wait_until(lambda: _by_key(client).total() + 1 == _requests(client), "all is shown")
         before, refused_before = _by_key(client), _by_reason(client)
     for round_ in range(3):  # a new connection each time: any worker may take it
         for credential in names.values():
@@ -113,15 +118,11 @@ def test_requests_by_key_and_reason_add_up_to_what_clients_saw(keyed: Server) ->
             by_key = _by_key(client) - before
             del by_key["admin"]  # those that look
             by_reason = _by_reason(client) - refused_before
-            if (by_key, dict(by_reason)) == (seen, expected):
+            statuses = _by_status(client)
+            if (by_key, dict(by_reason), statuses) == (seen, expected, answered):
                 break
-            assert time.monotonic() < deadline, (by_key, seen, by_reason)
+            assert time.monotonic() < deadline, (by_key, seen, by_reason, statuses, answered)
             time.sleep(0.1)
-        statuses = Counter[int]()
-        for (name, labels), value in read(client).items():
-            if name == "bestarm_request_seconds_count" and dict(labels)["route"] in {_ASK, "other"}:
-                statuses[int(dict(labels)["status"])] += int(value)
-    assert statuses == answered
 
 
 def _key_of(credential: Credential, made: dict[str, str]) -> str:
@@ -133,6 +134,20 @@ def _key_of(credential: Credential, made: dict[str, str]) -> str:
 
 def _by_key(client: httpx.Client) -> Counter[str]:
     return _sums(client, "bestarm_key_requests_total", "key")
+
+
+def _by_status(client: httpx.Client) -> Counter[int]:
+    """Asks, and what was refused before its route was known."""
+    statuses = Counter[int]()
+    for (name, labels), value in read(client).items():
+        if name == _REQUESTS and dict(labels)["route"] in {_ASK, "other"}:
+            statuses[int(dict(labels)["status"])] += int(value)
+    return statuses
+
+
+def _requests(client: httpx.Client) -> int:
+    """Every request that was answered, whoever sent it."""
+    return sum(int(value) for (name, _), value in read(client).items() if name == _REQUESTS)
 
 
 def _by_reason(client: httpx.Client) -> Counter[str]:
