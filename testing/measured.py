@@ -20,8 +20,8 @@ from testing.tiers import engine_of, made_for
 _FIRST = pytest.StashKey[bool]()
 _FIRST_OF_ENGINE = pytest.StashKey[bool]()
 _LONG = ("browser", "study", "bulk")
-# There the client is what is tested.
-_OWN_SIDE = "tests/client/"
+# There the client is what is tested, or what a service's processes do is done by the test itself.
+_OWN_SIDE = ("tests/client/", "tests/web/exports/")
 _SERVICE = re.compile(r"\bServer\b")
 
 
