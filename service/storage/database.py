@@ -25,6 +25,7 @@ from service.storage.groups.sqlite import SqliteGroups, prepare
 from service.storage.groups.statements import Groups
 from service.storage.queries.version_reader import PostgresVersionReader, SqliteVersionReader, VersionReader
 from service.storage.row_streams.row_source import RowSource
+from service.storage.sqlite_connection import connecting
 
 # How long a SQLite writer waits for the other workers' turn before it gives up.
 _SQLITE_BUSY_SECONDS = 60.0
@@ -116,7 +117,7 @@ class Database:
             if parsed.database and parsed.database != ":memory:":
                 Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
             self.engine = create_async_engine(
-                parsed, connect_args={"timeout": _SQLITE_BUSY_SECONDS}, pool_size=pool_size, max_overflow=0
+                parsed, async_creator=connecting(parsed, _SQLITE_BUSY_SECONDS), pool_size=pool_size, max_overflow=0
             )
             _prepare_sqlite(self.engine)
             self.groups: Groups = SqliteGroups(parsed.database or ":memory:", _SQLITE_BUSY_SECONDS)

@@ -1,12 +1,16 @@
 """Answers as they go out: a large one in pieces, the next when the connection has taken the last.
 
 The server copies whatever it is given at once into the connection's buffer. So a large answer would be copied on the event loop,
-and once for every slow reader; in pieces, a thousand readers share the bytes of one answer.
+and once for every slow reader; in pieces, a thousand readers share the bytes of one answer. Of all pieces that wait, one goes
+in each turn of the loop: whoever asks something small meanwhile waits for one piece, not for one of every reader.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections import deque
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from fastapi import Response
 
@@ -15,7 +19,40 @@ if TYPE_CHECKING:
 
     from starlette.types import Receive, Scope, Send
 
-_PIECE = 256 * 1024
+_PIECE = 128 * 1024
+
+
+class _OneATurn:
+    """Lets one of those who wait go on in each turn of the event loop, in their order."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def my_turn(self) -> None:
+        """Wait for it."""
+        loop = asyncio.get_running_loop()
+        mine = loop.create_future()
+        self._waiting.append(mine)
+        if len(self._waiting) == 1:
+            loop.call_soon(self._next)
+        await mine
+
+    def _next(self) -> None:
+        first = self._waiting.popleft()
+        if not first.done():  # whoever waited may have gone
+            first.set_result(None)
+        if self._waiting:
+            asyncio.get_running_loop().call_soon(self._next)
+
+
+_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, _OneATurn] = WeakKeyDictionary()
+
+
+def _turns_of_this_loop() -> _OneATurn:
+    loop = asyncio.get_running_loop()
+    if loop not in _turns:
+        _turns[loop] = _OneATurn()
+    return _turns[loop]
 
 
 class _PiecewiseResponse(Response):
@@ -24,9 +61,10 @@ class _PiecewiseResponse(Response):
     async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
         """Send it; `send` waits while the connection's buffer is full."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        whole = memoryview(self.body)
+        whole, turns = memoryview(self.body), _turns_of_this_loop()
         for start in range(0, len(whole), _PIECE):
             end = start + _PIECE
+            await turns.my_turn()
             await send({"type": "http.response.body", "body": bytes(whole[start:end]), "more_body": end < len(whole)})
 
 
