@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any, Self
 import aiosqlite
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from sqlalchemy.engine import URL
 
 # More rows than this are fetched as they are asked for, so that a long result is never in memory at once.
 _AHEAD = 200
-_CHUNK = 64
 
 
 class _Cursor:
@@ -67,11 +66,6 @@ class _Cursor:
         found, self._ahead = self._ahead, []
         return found
 
-    async def __aiter__(self) -> AsyncIterator[Any]:
-        while rows := await self.fetchmany(_CHUNK):
-            for row in rows:
-                yield row
-
     async def close(self) -> None:
         """Let go of the result; there is nothing to do where all of it was read."""
         if self._open is not None:
@@ -110,7 +104,7 @@ class _Connection(aiosqlite.Connection):
     """The driver's, with other cursors."""
 
     def __init__(self, connector: Callable[[], sqlite3.Connection]) -> None:
-        super().__init__(connector, iter_chunk_size=_CHUNK)
+        super().__init__(connector, iter_chunk_size=_AHEAD)
         self._thread.daemon = True  # a process that ends does not wait for it
 
     def cursor(self) -> Any:  # noqa: ANN401 - the driver says it is its own kind
