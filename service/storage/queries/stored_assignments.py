@@ -49,7 +49,8 @@ async def page_of_assignments(
 ) -> AssignmentPage:
     """Newest first, of these draws.
 
-    Each filter is carried by an index, the rest is looked for among what that one gives, and one page visits a bounded number.
+    Units and steps have an index, the rest is looked for among what that one gives or from the newest draw down; one page visits
+    a bounded number.
     """
     if wanted.status is None or wanted.status == "pending" or wanted.unit is not None or wanted.arm is not None:
         return await _walked_page(connection, experiment_id, wanted, draws=draws, limit=limit)
@@ -59,12 +60,11 @@ async def page_of_assignments(
 async def _walked_page(
     connection: AsyncConnection, experiment_id: int, wanted: StoredFilter, *, draws: range, limit: int
 ) -> AssignmentPage:
-    """By unit, by arm, or by draw: no step leads to pending, so those are looked for from the newest draw down."""
+    """By unit or by draw: those of an arm, and those that are pending, to which no step leads, are looked for from the newest."""
     inside = [assignments.c.experiment_id == experiment_id, assignments.c.draw >= draws.start, assignments.c.draw < draws.stop]
     asked = {name: value for name in ("unit", "arm", "status") if (value := getattr(wanted, name)) is not None}
-    carried = next(iter(asked), None) if "unit" in asked or "arm" in asked else None
-    if carried is not None:
-        inside.append(assignments.c[carried] == asked.pop(carried))
+    if "unit" in asked:
+        inside.append(assignments.c.unit == asked.pop("unit"))
     newest = assignments.c.draw.desc()
     if asked:
         # The first draw that this page does not visit any more, if there are so many.
