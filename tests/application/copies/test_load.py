@@ -244,11 +244,13 @@ def test_a_killed_load_is_cleaned_up_and_is_in_nobody_s_way(workers: Workers, ne
     loading = subprocess.Popen(command, env=os.environ | {"BESTARM_DATABASE_URL": url})
     deadline = time.monotonic() + 120
     # It stands still while it is looked at: however busy the machine is, it is killed where it was seen.
-    while loading.send_signal(signal.SIGSTOP) or not (found := hidden(url)) or found[0][1] < 1_000:
+    loading.send_signal(signal.SIGSTOP)
+    while not (found := hidden(url)) or found[0][1] < 1_000:
         assert time.monotonic() < deadline
         assert loading.poll() is None
         loading.send_signal(signal.SIGCONT)
         time.sleep(0.01)
+        loading.send_signal(signal.SIGSTOP)
     loading.kill()
     loading.wait()
     [(status, events)] = hidden(url)
