@@ -94,10 +94,15 @@ class Supervisor:
     def _stop(self) -> None:
         self._before_stop()
         self._is_stopping, self._to_renew = True, []
+        held = [one for place in (*self._places, self._spare) for one in (place.worker, place.successor) if one is not None]
+        # What does not serve has nothing to finish, and holds the port: who connects once the others have let go of it would wait
+        # for nobody, and lose a request that no proxy may send again. So it goes first.
+        for worker in held:
+            if worker.stage != "serving":
+                worker.end()
+        for worker in held:
+            self._retire(worker)
         for place in (*self._places, self._spare):
-            for worker in (place.worker, place.successor):
-                if worker is not None:
-                    self._retire(worker)
             place.worker = place.successor = None
 
     def _retire(self, worker: Worker) -> None:

@@ -28,6 +28,8 @@ Stage: TypeAlias = Literal["loading", "standby", "starting", "serving", "stoppin
 _LOADING_SECONDS = 120.0
 # Opening the database and the sockets. One that is away is given up on sooner.
 _STARTING_SECONDS = 60.0
+# A killed process that is still there by then is the system's to explain.
+_ENDING_SECONDS = 2.0
 _STACK_SECONDS = 0.3
 _STACK_BYTES = 65_536
 
@@ -90,6 +92,11 @@ class Worker:
         """End it at once, even if it is stopped."""
         self._is_killed = True
         self._process.kill()
+
+    def end(self) -> None:
+        """End it at once, and see it gone: nothing of it holds the port any more."""
+        self.kill()
+        self._process.join(_ENDING_SECONDS)
 
     def is_dead(self) -> bool:
         """Has it ended? Then what it used here is given back."""

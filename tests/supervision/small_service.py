@@ -81,7 +81,7 @@ def main(port: int, hang_seconds: float) -> int:
     with socket.socket() as bound:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(("127.0.0.1", port))
-        return Supervisor(lambda: Worker(config, [bound], hang_seconds), WORKERS).run()
+        return Supervisor(lambda: Worker(config, [bound], hang_seconds), WORKERS, bound.close).run()
 
 
 if __name__ == "__main__":

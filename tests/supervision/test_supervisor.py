@@ -74,6 +74,11 @@ class SmallService:
         connection.sendall(f"GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n".encode())
         return connection
 
+    def is_listening(self) -> bool:
+        """Does anybody let us in, be it to wait?"""
+        with socket.socket() as connection:
+            return connection.connect_ex(("127.0.0.1", self.port)) == 0
+
     def end(self) -> None:
         """End everything that is left."""
         for pid in children_of(self.process.pid):
@@ -226,6 +231,18 @@ def test_a_stop_waits_for_answers_and_a_second_ctrl_c_does_not(mortal: SmallServ
         assert mortal.process.poll() is None
         mortal.process.send_signal(signal.SIGINT)
         assert mortal.process.wait(30) == 0
+
+
+def test_nobody_is_let_in_once_those_that_serve_have_let_go_of_the_port(mortal: SmallService) -> None:
+    """A spare that is slow to end, here stopped altogether, would hold it open and answer nobody; what is begun is finished."""
+    (spare,) = mortal.spares()
+    with mortal.send_somewhere("/endless") as waiting:
+        assert waiting.recv(1024)
+        os.kill(spare, signal.SIGSTOP)
+        mortal.process.send_signal(signal.SIGTERM)
+        wait_until(lambda: not mortal.is_listening(), "the port is closed")
+        wait_until(lambda: len(mortal.serving()) == 1, "the worker that is still answering goes on")
+    assert mortal.process.wait(60) == 0
 
 
 def test_workers_that_never_could_start_end_it(tmp_path: Path) -> None:
