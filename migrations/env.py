@@ -8,6 +8,7 @@ from alembic import context
 from sqlalchemy.engine import Connection
 
 from service.settings import Settings
+from service.storage import schema_compatibility
 from service.storage.database import Database
 from service.storage.tables import metadata
 
@@ -27,10 +28,17 @@ def run(connection: Connection) -> None:
             target_metadata=metadata,
             render_as_batch=connection.dialect.name == "sqlite",
             compare_type=True,
+            include_name=_is_of_ours,
         )
         context.run_migrations()
+        schema_compatibility.record(connection, context.script, context.get_context().get_current_revision())
     if connection.dialect.name == "sqlite":
         _switch_foreign_keys(connection, "ON")
+
+
+def _is_of_ours(name: str | None, kind: str, _: object) -> bool:
+    """Is it for `alembic check` to compare? The record of who may use the schema stands beside it, as alembic's own table."""
+    return kind != "table" or name != schema_compatibility.TABLE
 
 
 def _switch_foreign_keys(connection: Connection, switch: str) -> None:

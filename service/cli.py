@@ -24,13 +24,14 @@ from service import (
     serving,
 )
 from service.application.live.known_callers import KnownCallers
-from service.application.reads.readiness import require_ready
+from service.application.reads.readiness import require_ready, schema_of
 from service.console import opened, reason_of, refuse, say, settings_given
 from service.errors import BestArmError
 from service.settings import Settings
 from service.simulation import plan_command, simulation_commands
 from service.storage.database import display_url
 from service.storage.migrate import migrate as migrate_database
+from service.storage.schema_compatibility import Schema
 from service.web.hosts import is_loopback
 
 app = typer.Typer(
@@ -69,12 +70,13 @@ async def _has_keys(settings: Settings) -> bool:
         return settings.admin_key_in_use() is not None or settings.provider_ground() is not None
 
 
-async def _prepare(settings: Settings) -> None:
-    """An embedded database is migrated on the spot; a PostgreSQL belongs to its operator."""
+async def _prepare(settings: Settings) -> Schema:
+    """An embedded database is migrated on the spot; a PostgreSQL belongs to its operator. How far it is."""
     async with opened(settings, may_be_new=True) as database:
         if database.is_sqlite:
             await migrate_database(database)
         await require_ready(database)
+        return await schema_of(database)
 
 
 def _listening(host: str, port: int, chosen_by: str) -> list[socket.socket]:
@@ -114,7 +116,7 @@ def serve(
     sockets = _listening(settings.host, settings.port, "--port")
     metrics = _listening(settings.host, settings.metrics_port, "BESTARM_METRICS_PORT") if settings.metrics_port else []
     try:
-        asyncio.run(_prepare(settings))
+        schema = asyncio.run(_prepare(settings))
     except BestArmError as trouble:
         refuse(f"Cannot start on {display_url(settings.database_url)}", reason_of(trouble), code=1)
     if sys.stderr.isatty():  # the log says it, too, but not to people
@@ -123,7 +125,7 @@ def serve(
     for name, value in given.items():  # the worker processes read their settings from the environment
         if value is not None:
             os.environ[f"BESTARM_{name.upper()}"] = str(value)
-    raise typer.Exit(serving.run(settings, sockets, metrics))
+    raise typer.Exit(serving.run(settings, schema, sockets, metrics))
 
 
 @app.command()
@@ -131,15 +133,16 @@ def migrate() -> None:
     """Bring the database to the newest schema."""
     settings = settings_given()
 
-    async def run() -> None:
+    async def run() -> Schema:
         async with opened(settings, may_be_new=True) as database:
-            await migrate_database(database)
+            return await migrate_database(database)
 
     try:
-        asyncio.run(run())
+        schema = asyncio.run(run())
     except (BestArmError, OSError) as trouble:
         refuse(f"Cannot migrate {display_url(settings.database_url)}", reason_of(trouble), code=1)
-    say.print(f"{escape(display_url(settings.database_url))} is at the newest migration.")
+    where = escape(display_url(settings.database_url))
+    say.print(f"{where} is at migration {schema.revision}. Releases at {schema.compatible_with} or later may run on it.")
 
 
 replay_command.register(app)

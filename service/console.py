@@ -58,7 +58,7 @@ async def opened(settings: Settings, *, may_be_new: bool) -> AsyncIterator[Datab
 
 
 def run_ready(work: Callable[[Database], Awaitable[Result]]) -> Result:
-    """Do something on the database that is set, if it has this release's schema."""
+    """Do something on the database that is set, if this release may use it."""
     settings = settings_given()
 
     async def run() -> Result:

@@ -258,7 +258,7 @@ class ExperimentLocked(DatabaseUnavailable):
 
 
 class DatabaseNotMigrated(BestArmError):  # noqa: N818 - see NotFound
-    """The database is not at the newest migration."""
+    """The database is at a migration that this release may not run on."""
 
 
 class WriteRefused(Exception):  # noqa: N818 - a defect of ours in one of several requests, told apart by serving them singly

@@ -16,6 +16,8 @@ import uvicorn
 from service import __version__, log_lines
 from service.settings import Settings
 from service.storage.database import display_url
+from service.storage.migrate import head
+from service.storage.schema_compatibility import Schema
 from service.supervision.supervisor import Supervisor
 from service.supervision.worker import Worker
 from service.web.fast_path.protocol import FastPathProtocol
@@ -63,7 +65,7 @@ def address_of(host: str, sockets: Sequence[socket.socket]) -> str:
     return f"http://[{host}]:{port}" if ":" in host and host[0] != "[" else f"http://{host}:{port}"
 
 
-def run(settings: Settings, sockets: list[socket.socket], metrics_sockets: Sequence[socket.socket] = ()) -> int:
+def run(settings: Settings, schema: Schema, sockets: list[socket.socket], metrics_sockets: Sequence[socket.socket] = ()) -> int:
     """Serve until the first SIGTERM or Ctrl-C; the exit code, 0 after such a stop."""
     log_lines.configure(settings.log_level)
     config = uvicorn.Config(
@@ -87,6 +89,9 @@ def run(settings: Settings, sockets: list[socket.socket], metrics_sockets: Seque
         address=address_of(settings.host, sockets),
         database=display_url(settings.database_url),
         workers=settings.workers,
+        migration=head(),
+        database_migration=schema.revision,
+        database_for_releases_from=schema.compatible_with,
     )
     hosts = AllowedHosts(settings.reachable_at, settings.allowed_host_names)
     with closing(MetricsServer(metrics_sockets, hosts)) as metrics:

@@ -48,10 +48,10 @@ def install_client(wheel: Path, environment: Path) -> Path:
     return python
 
 
-def install(wheel: Path, environment: Path) -> Path:
+def install(wheel: Path, environment: Path, locked: Path = ROOT / "requirements/service.txt") -> Path:
     """A new environment with the service's locked dependencies and the wheel; the command `bestarm` in it."""
     into = (_UV, "pip", "install", "--quiet", "--python", environment / "bin/python")
     _must(_UV, "venv", "--quiet", "--python", sys.executable, environment, cwd=environment.parent)
-    _must(*into, "--require-hashes", "-r", ROOT / "requirements/service.txt", cwd=environment.parent)
+    _must(*into, "--require-hashes", "-r", locked, cwd=environment.parent)
     _must(*into, "--no-deps", wheel, cwd=environment.parent)
     return environment / "bin/bestarm"

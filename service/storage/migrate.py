@@ -1,4 +1,4 @@
-"""Bring a database to the newest schema, and tell whether it is there. The migrations ship inside the package."""
+"""Bring a database to the newest schema, and tell whether this release may use it. The migrations ship inside the package."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
+from service import __version__
+from service.errors import DatabaseNotMigrated
+from service.storage import schema_compatibility
 from service.storage.database import Database, named_failures
+from service.storage.schema_compatibility import Schema
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
@@ -31,32 +35,83 @@ def _config() -> Config:
 
 
 @cache
-def head() -> str:
-    """The newest revision that this release knows. Read once: a probe must not read the migrations' files every time."""
-    newest = ScriptDirectory.from_config(_config()).get_current_head()
-    if newest is None:
+def _known() -> tuple[str, ...]:
+    """The revisions of this release, the newest first. Read once: a probe must not read the migrations' files every time."""
+    found = tuple(one.revision for one in ScriptDirectory.from_config(_config()).walk_revisions())
+    if not found:
         raise RuntimeError("The package has no migrations in it.")
-    return newest
+    return found
+
+
+def head() -> str:
+    """The newest revision that this release knows."""
+    return _known()[0]
 
 
 async def current(connection: AsyncConnection) -> str | None:
     """The revision that the database is at; None for an empty one."""
-    return await connection.run_sync(lambda sync: MigrationContext.configure(sync).get_current_revision())
+    return await connection.run_sync(_current)
 
 
-async def migrate(database: Database) -> None:
-    """Run what is missing. Safe to call from several processes at once: one runs, the others wait and find it done."""
+async def schema_of(connection: AsyncConnection) -> Schema:
+    """How far the database is, and which releases may use it."""
+    return await connection.run_sync(lambda sync: schema_compatibility.recorded(sync, _current(sync)))
 
-    def upgrade(connection: Connection) -> None:
-        if connection.dialect.name == "postgresql":
+
+async def require_usable(connection: AsyncConnection) -> None:
+    """Raise unless this release may use the database: it is as far as the release, or further in a way that leaves it room."""
+    if await current(connection) != head():
+        _check(await schema_of(connection))
+
+
+def _current(connection: Connection) -> str | None:
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def _check(found: Schema) -> None:
+    """Raise a sentence on what is at another revision than this release, unless the release may use it."""
+    if found.revision is None or found.revision in _known():
+        raise DatabaseNotMigrated(
+            f"The database is at migration {found.revision or 'none'}, this release needs {head()}: run `bestarm migrate`."
+        )
+    ours = f"this one ({__version__}) is at {head()}"
+    if found.compatible_with is None:
+        raise DatabaseNotMigrated(
+            f"The database is at migration {found.revision}, which another release made and which does not say that others may "
+            f"use it; {ours}: run the release that made it."
+        )
+    if found.compatible_with > head():
+        raise DatabaseNotMigrated(
+            f"The database is at migration {found.revision}, for releases at {found.compatible_with} or later; {ours}: "
+            "run a newer release."
+        )
+
+
+async def migrate(database: Database) -> Schema:
+    """Run what is missing; how far the database is then. One that is further already is left alone, if this release may use it.
+
+    Safe to call from several processes at once: one runs, the others wait and find it done.
+    """
+
+    def upgrade(connection: Connection) -> Schema:
+        is_shared = connection.dialect.name == "postgresql"
+        if is_shared:
             connection.execute(text("SELECT pg_advisory_lock(:lock)"), {"lock": _MIGRATION_LOCK})
             connection.commit()
-        config = _config()
-        config.attributes["connection"] = connection
-        command.upgrade(config, "head")
-        if connection.dialect.name == "postgresql":
+        found = _current(connection)
+        if found is None or found in _known():
+            connection.rollback()
+            config = _config()
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+        else:
+            _check(schema_compatibility.recorded(connection, found))
+        schema = schema_compatibility.recorded(connection, _current(connection))
+        connection.rollback()
+        if is_shared:
             connection.execute(text("SELECT pg_advisory_unlock(:lock)"), {"lock": _MIGRATION_LOCK})
             connection.commit()
+        return schema
 
     unhurried = Database(database.url, pool_size=1, read_seconds=None)
     try:
@@ -64,7 +119,7 @@ async def migrate(database: Database) -> None:
         try:
             with named_failures():
                 await connection.execution_options(immediate=True)
-                await connection.run_sync(upgrade)
+                return await connection.run_sync(upgrade)
         finally:
             await connection.close()
     finally:

@@ -35,7 +35,8 @@ _SETTLED = Gauge(
 @cache
 def _ready() -> Gauge:
     """Made by who measures it: a process that only imports this would show 0 for ever, and the least of all is shown."""
-    return Gauge("bestarm_ready", "1 while the database answers and has this release's schema.", multiprocess_mode="livemin")
+    about = "1 while the database answers and has a schema that this release may use."
+    return Gauge("bestarm_ready", about, multiprocess_mode="livemin")
 
 
 def expiries_settled(due_by: int) -> None:

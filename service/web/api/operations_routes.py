@@ -24,7 +24,7 @@ async def healthz() -> dict[str, str]:
 
 @router.get("/readyz", responses=documented(503))
 async def readyz(context: ContextOf) -> Response:
-    """The database answers and has the newest schema."""
+    """The database answers and has a schema that this release may use."""
     await readiness.require_ready(context.database)
     return json_response({"status": "ready", "version": __version__})
 
