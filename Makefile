@@ -76,7 +76,7 @@ browser:
 include $(wildcard make/*.mk)
 
 lock: $(BIN)/uv ## Resolve the dependencies anew into requirements/.
-	$(COMPILE) pyproject.toml --extra postgres --extra oidc -o requirements/service.txt
+	$(COMPILE) pyproject.toml --extra postgres --extra oidc --extra otel -o requirements/service.txt
 	$(COMPILE) pyproject.toml --all-extras --group test --group check --group bench -o requirements/everything.txt
 
 clean: ## Remove what the targets made.

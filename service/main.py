@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import math
 import resource
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
 
     from service.web.access.identity_provider import IdentityProvider
     from service.web.access.provider_settings import ProviderSettings
+    from service.web.request_spans import RequestSpans
 
 log = structlog.get_logger(__name__)
 _ROUTES = (
@@ -112,7 +114,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         database = Database(chosen.database_url)
-        writer = Writer(database, queue_limit=chosen.queue_limit)
+        writer = _writer(database, chosen)
         sender = Sender(chosen.webhook_networks, chosen.webhook_timeout_seconds)
         context = Context.over(database, writer, chosen.admin_key_in_use(), chosen.provider_ground(), sender)
         beside_requests = _work_beside_requests(context, chosen)
@@ -140,6 +142,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         await context.lanes.close()
         await writer.close()
         await database.close()
+        if app.state.spans is not None:
+            await asyncio.to_thread(app.state.spans.close)
 
     app = _Application(
         title="bestarm",
@@ -150,18 +154,28 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redirect_slashes=False,  # a path is a route or it is not
         docs_url=None,  # the dashboard draws its own, without other hosts
         redoc_url=None,
+        # Its own traces would have whole paths in them, and with those units.
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
-    app.state.body_memory = BodyMemory()
     app.state.rates = rates
-    app.state.access_log = AccessLog(lambda: chosen.insecure and app.state.context.callers.is_open) if chosen.access_log else None
-    app.state.public_url = chosen.public_url
-    app.state.provider = _identity_provider(chosen.provider())
+    _fill_state(app, chosen)
     problems.install(app)
     for routes in _ROUTES:
         app.include_router(routes.router)
     pages.install(app)
     _add_middleware(app, chosen, hosts)
     return app
+
+
+def _fill_state(app: FastAPI, settings: Settings) -> None:
+    """What requests find there from the beginning on."""
+    app.state.spans = _request_spans(settings)
+    app.state.body_memory = BodyMemory()
+    app.state.access_log = None
+    if settings.access_log:
+        app.state.access_log = AccessLog(lambda: settings.insecure and app.state.context.callers.is_open)
+    app.state.public_url = settings.public_url
+    app.state.provider = _identity_provider(settings.provider())
 
 
 def _add_middleware(app: FastAPI, settings: Settings, hosts: AllowedHosts) -> None:
@@ -175,6 +189,10 @@ def _add_middleware(app: FastAPI, settings: Settings, hosts: AllowedHosts) -> No
     app.add_middleware(OfrepFailuresMiddleware)
     app.add_middleware(CrossOriginMiddleware, origins=settings.cors_origin_names)
     app.add_middleware(LoggedRequestsMiddleware, state=app.state)
+    if app.state.spans is not None:
+        from service.web.middleware.traced_requests import TracedRequestsMiddleware  # noqa: PLC0415 - not there without the extra
+
+        app.add_middleware(TracedRequestsMiddleware, state=app.state)
     app.add_middleware(HeadMiddleware)
 
 
@@ -204,6 +222,24 @@ def _identity_provider(settings: ProviderSettings | None) -> IdentityProvider | 
     from service.web.access.identity_provider import IdentityProvider  # noqa: PLC0415 - not there without the extra
 
     return IdentityProvider(settings)
+
+
+def _request_spans(settings: Settings) -> RequestSpans | None:
+    """Where traces go, if they go anywhere: an extra of the package, too."""
+    if not settings.otlp_endpoint:
+        return None
+    from service.web.request_spans import RequestSpans  # noqa: PLC0415 - not there without the extra
+
+    return RequestSpans(settings.otlp_endpoint, settings.traced_share)
+
+
+def _writer(database: Database, settings: Settings) -> Writer:
+    """The writer; the one that is watched takes a little longer, and is there where somebody looks."""
+    if not settings.otlp_endpoint:
+        return Writer(database, queue_limit=settings.queue_limit)
+    from service.engine.traced_writer import TracedWriter  # noqa: PLC0415 - needed nowhere else
+
+    return TracedWriter(database, queue_limit=settings.queue_limit)
 
 
 def _connection_limits(settings: Settings) -> ConnectionLimits:

@@ -76,7 +76,7 @@ def run(settings: Settings, schema: Schema, sockets: list[socket.socket], metric
         workers=settings.workers,
         log_level=settings.log_level,
         log_config=log_lines.standard_library(settings.log_level),
-        http=FastPathProtocol,
+        http=_protocol(settings),
         server_header=False,
         access_log=False,
         ws="none",
@@ -102,6 +102,15 @@ def run(settings: Settings, schema: Schema, sockets: list[socket.socket], metric
             code = _run_workers(config, sockets, metrics, settings.hang_seconds)
     log.info("stopped", exit_code=code)
     return code
+
+
+def _protocol(settings: Settings) -> type[FastPathProtocol]:
+    """What connections speak; the one that makes spans is loaded where somebody wants them."""
+    if not settings.otlp_endpoint:
+        return FastPathProtocol
+    from service.web.fast_path.traced_protocol import TracedProtocol  # noqa: PLC0415 - not there without the extra
+
+    return TracedProtocol
 
 
 def _run_here(config: uvicorn.Config, sockets: list[socket.socket]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 from pydantic import Field, SecretStr, field_validator, model_validator
@@ -92,6 +93,10 @@ class Settings(SignInSettings):
     metrics_port: int = Field(
         0, ge=0, le=65535, description="A port that shows `/metrics` to whoever reaches it, without a key; 0 is none."
     )
+    otlp_endpoint: str = Field(
+        "", pattern=r"^$|^https?://[^\s/?#@]+[^\s?#@]*$", description="The collector that traces go to, by OTLP over HTTP."
+    )
+    traced_share: float = Field(1.0, ge=0, le=1, description="The part of all requests whose traces are sent.")
     log_level: str = Field("info", pattern="^(debug|info|warning|error)$", description="How much is logged.")
 
     @field_validator("webhook_allowed_networks")
@@ -99,6 +104,13 @@ class Settings(SignInSettings):
     def _check_networks(cls, names: str) -> str:
         AllowedNetworks.named(_listed(names))
         return names
+
+    @field_validator("otlp_endpoint")
+    @classmethod
+    def _check_traces(cls, endpoint: str) -> str:
+        if endpoint and (find_spec("opentelemetry") is None or find_spec("opentelemetry.exporter") is None):
+            raise ValueError("Traces need the extra `otel`: pip install 'bestarm[otel]'")
+        return endpoint
 
     @model_validator(mode="after")
     def _read_database_password(self) -> Settings:

@@ -42,7 +42,14 @@ def test_only_loopback_without_being_told(host: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("variable", "value"),
-    [("BESTARM_PORT", "99999"), ("BESTARM_WORKERS", "0"), ("BESTARM_LOG_LEVEL", "loud"), ("BESTARM_LOG_LEVEL", "[/red]")],
+    [
+        ("BESTARM_PORT", "99999"),
+        ("BESTARM_WORKERS", "0"),
+        ("BESTARM_LOG_LEVEL", "loud"),
+        ("BESTARM_LOG_LEVEL", "[/red]"),
+        ("BESTARM_OTLP_ENDPOINT", "collector:4318"),
+        ("BESTARM_TRACED_SHARE", "2"),
+    ],
 )
 def test_a_wrong_setting_is_named(variable: str, value: str) -> None:
     """A setting out of its range is named in a sentence, not in a stack trace."""

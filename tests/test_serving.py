@@ -19,6 +19,7 @@ import pytest
 
 from service import __version__
 from service.serving import address_of, bound_sockets
+from service.storage.migrate import head
 from testing.json_client import JsonClient, arms
 from testing.processes import wait_until
 from testing.server import Server, free_port
@@ -42,6 +43,9 @@ def test_every_line_is_json_from_start_to_stop(workers: int, tmp_path: Path) -> 
     first, last = entries[0], entries[-1]
     assert (first["event"], first["version"], first["workers"]) == ("serving", __version__, workers)
     assert (first["address"], first["database"]) == (server.url, f"sqlite:///{tmp_path}/bestarm.db")
+    shared = [first[name] for name in ("migration", "database_migration", "database_for_releases_from")]
+    assert shared[:2] == [head(), head()]
+    assert shared[2] <= head()
     assert (last["event"], last["exit_code"]) == ("stopped", 0)
     events = [entry["event"] for entry in entries]
     assert events.count("Application startup complete.") == events.count("Application shutdown complete.") == workers

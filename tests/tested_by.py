@@ -89,7 +89,6 @@ TESTED_BY = {
     "application/reads/list_traffic.py": "web/dashboard/test_list.py::test_a_row_is_about_one_arm",
     "application/reads/overview.py": "web/dashboard/test_list.py::test_columns_order_the_list",
     "application/reads/planning.py": "web/dashboard/test_plan.py::test_a_plan_is_answered_while_others_are_served",
-    "application/reads/readiness.py": "web/test_problems.py::test_health_and_readiness",
     "application/reads/recommendation.py": "api/test_recommendation.py::test_after_some_rewards",
     "application/reads/time_window.py": "api/test_lists.py::test_assignments_and_events_of_a_time",
     # -- domain ------------------------------------------------------------------------------------------------------------
@@ -267,5 +266,7 @@ TESTED_BY = {
     "web/middleware/not_modified.py": "api/test_http.py::test_what_has_not_changed_is_not_modified_for_head_either",
     "web/middleware/request_id.py": "web/test_problems.py::test_a_strange_request_id_is_replaced",
     "web/middleware/request_timing.py": "web/test_request_metrics.py::test_both_ways_of_an_ask_count_under_one_name",
+    "web/fast_path/traced_protocol.py": "web/test_request_spans.py::test_an_ask_is_a_request_with_its_group",
+    "web/middleware/traced_requests.py": "web/test_request_spans.py::test_an_ask_is_a_request_with_its_group",
     "web/middleware/same_origin.py": "web/dashboard/test_craft.py::test_another_site_cannot_change_anything",
 }

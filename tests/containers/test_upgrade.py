@@ -54,7 +54,6 @@ def test_an_upgrade_keeps_everything(built: ComposeProject, before: Path) -> Non
         with AskingClients(built.url, "upgraded", secret=built.secret("admin_key"), clients=2) as asking:
             asking.wait_for(200)
             built("pull", "migrate")  # the other images cannot be fetched here
-            built("stop", "service")
             built("up", "--detach", "--wait")
             asking.wait_for(len(asking.answered) + 200)
         assert asking.stored(wire) >= set(asking.answered)
