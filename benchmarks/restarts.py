@@ -12,6 +12,7 @@ import argparse
 import json
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 
 from benchmarks import subjects
@@ -50,7 +51,7 @@ def main() -> None:
                     "seconds": round(time.monotonic() - began),
                 }
             )
-            print(runs[-1], flush=True)
+            print(runs[-1], Counter(outcome.refused), outcome.broken[:5], flush=True)
     kept = {"workers": chosen.workers, "drain_seconds": float(DRAIN_SECONDS), "runs": runs}
     RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
 

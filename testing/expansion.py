@@ -27,7 +27,7 @@ def _of_call(call: ast.Call) -> Iterator[str]:
     if not isinstance(call.func, ast.Attribute) or not isinstance(call.func.value, ast.Name):
         return
     holder, operation = call.func.value.id, call.func.attr
-    if holder not in {"op", "batch"} or operation == "batch_alter_table":
+    if not (holder == "op" or holder.startswith("batch")) or operation == "batch_alter_table":
         return
     if operation not in _ADDING:
         yield f"line {call.lineno}: {operation} is no addition"

@@ -105,7 +105,7 @@ _TAKING = {
     'op.add_column("arms", sa.Column("note", sa.Text, nullable=False))': "server_default",
     'op.execute("DROP TYPE arms_row_8")': "DROP",
     'op.execute(f"drop index {name}")': "DROP",
-    'with op.batch_alter_table("arms") as batch:\n        batch.drop_constraint("uq")': "drop_constraint",
+    'with op.batch_alter_table("arms") as batch_op:\n        batch_op.drop_constraint("uq")': "drop_constraint",
 }
 
 
