@@ -21,7 +21,7 @@ from service.domain.api_keys import digest_of, may_be_secret
 from service.domain.browser_sessions import ACCOUNT_PREFIX, may_be_token
 from service.domain.callers import ALL_SCOPES, ANYBODY, Caller
 from service.engine.clock import now_microseconds
-from service.errors import BestArmError, Unauthorized
+from service.errors import BestArmError, DatabaseUnavailable, Unauthorized
 from service.storage.queries import stored_api_keys
 
 if TYPE_CHECKING:
@@ -103,6 +103,7 @@ class KnownCallers:
         reason = self._reason_to_refuse(secret, digest)
         if reason is None:
             await self._look_again()
+            await self.require_fresh()
             caller = self.known(digest)
             if caller is not None:
                 return caller
@@ -195,9 +196,11 @@ class KnownCallers:
         return self._admin if key_id == ADMIN_ID else self._digests.get(key_id or "")
 
     async def require_fresh(self) -> None:
-        """Know what is known now, if what is known is too old."""
+        """Know what is known now, if what is known is too old. A database that is too slow for that lets nobody in."""
         if time.monotonic() > self._trusted_until:
             await self.refresh()
+            if time.monotonic() > self._trusted_until:
+                raise DatabaseUnavailable("The database is too slow to tell which keys are good; try again in a moment.")
 
     async def _look_again(self) -> None:
         """Wait for a refresh that begins after now, but not for one of one's own at every guess."""

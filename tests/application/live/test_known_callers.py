@@ -64,6 +64,22 @@ def test_what_is_too_old_is_not_believed(database_url: str, monkeypatch: pytest.
     _run(database_url, doing)
 
 
+def test_a_database_that_is_too_slow_refuses_no_key_as_bad(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was read is too old before it is there: nobody is let in, and nobody is told that the key is wrong, or missing."""
+    monkeypatch.setattr(known_callers, "_TRUSTED_SECONDS", -1.0)
+
+    async def doing(database: Database) -> None:
+        callers = KnownCallers(database, None)
+        with pytest.raises(DatabaseUnavailable):  # there are no keys, and none is needed
+            await callers.identified(None)
+        _, secret = await _new_key(database)
+        for given in (secret, None, b"ba_0123456789ab_" + b"a" * 43, b"whatever"):
+            with pytest.raises(DatabaseUnavailable):
+                await callers.identified(given)
+
+    _run(database_url, doing)
+
+
 def test_a_database_that_is_away_lets_nobody_in(tmp_path: Path) -> None:
     """But for the administrator, whose key is not in it."""
 
