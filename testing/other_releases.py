@@ -26,9 +26,9 @@ def release_before() -> Release:
     return Release(found[1], found[2])
 
 
-def install_release_before(folder: Path) -> Path:
+def install_release(release: Release, folder: Path) -> Path:
     """Build it from its commit and install it with the dependencies that it locked; its command `bestarm`."""
-    commit = release_before().commit
+    commit = release.commit
     archive, source = folder / "source.tar", folder / "source"
     command = ["git", "archive", "--output", str(archive), commit]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -16,7 +16,7 @@ from service import __version__
 from service.storage.migrate import head
 from testing.databases import NewDatabase
 from testing.installation import ROOT
-from testing.other_releases import Migration, install_release_before, release_before, release_to_come
+from testing.other_releases import Migration, install_release, release_before, release_to_come
 from testing.postgres import Postgres
 from testing.processes import wait_until
 from testing.server import NO_CERTIFICATES, Server
@@ -106,7 +106,7 @@ def _require_all_kept(calls: list[Call], url: str) -> None:
 def before(tmp_path_factory: pytest.TempPathFactory) -> Release:
     """The release before, installed from its own wheel."""
     folder = tmp_path_factory.mktemp("before")
-    return Release([install_release_before(folder)], folder)
+    return Release([install_release(release_before(), folder)], folder)
 
 
 @pytest.fixture
