@@ -1,6 +1,6 @@
 """How often a forecast of the verdict comes true: made at one look, held against what really happens then.
 
-    python -m benchmarks.inference_forecast --runs 200
+    python -m benchmarks.inference_forecast --runs 200 [--seed 17 --results FILE]
 
 In every run the arms' means are drawn anew. The default policy plays a while, a forecast is made, and it plays on, draw by draw,
 until the verdict or the end. A forecast comes true when the verdict comes within its middle 80%. Where no verdict comes before
@@ -135,12 +135,13 @@ def main() -> None:
     """All cases."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=16)
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     found = {row["case"]: row for row in json.loads(arguments.results.read_text())} if arguments.results.exists() else {}
     for case in CASES:
         if case.name not in found:
-            found[case.name] = study(case, arguments.runs)
+            found[case.name] = study(case, arguments.runs, arguments.seed)
             print(found[case.name], flush=True)
             rows = [found[each.name] for each in CASES if each.name in found]
             arguments.results.write_text(json.dumps(rows, indent=1) + "\n")

@@ -2,9 +2,11 @@
 
     python -m benchmarks.inference_speed_before FOLDER [--turns 9] [--kind bounded]
 
-Each checkout answers in a process of its own, with its own `benchmarks/inference_speed.py`: the same arms, and whatever its
-intervals, separation, error estimate and drift are. A ratio is taken within a turn, this one over the other, from the medians of
-many calls in processor time, so that a change of the machine's load hits both. Writes docs/inference/speed_before.json.
+Each checkout answers in a process of its own: the same arms, and whatever its intervals, separation, error estimate and drift
+are. Two cases are those of `inference_speed`, in which few rivals are close. In the other two nothing is settled at a glance: all
+arms have a mean of .1 and 20,000 rewards each; or 3,000 rewards each, one at .13 and the others between .05 and .1. A ratio is
+taken within a turn, this one over the other, from the medians of many calls in processor time, so that a change of the machine's
+load hits both. Writes docs/inference/speed_before.json.
 """
 
 from __future__ import annotations
@@ -22,39 +24,70 @@ KINDS = ("binary", "bounded", "real")
 REPEATS = {10: 150, 1000: 25, 10_000: 5}
 TURNS = 9
 
-# A line in, "arms kind clear repeats"; the milliseconds of the four calls out. Both forms of import are found.
+CASES = ("close race", "clear winner", "all equal", "one ahead")
+
+# A line in, "arms kind repeats case"; the milliseconds of the four calls out. Both forms of import are found.
 _PROGRAM = """
 import sys
 sys.path[:0] = [".", "benchmarks"]
+import numpy as np
 import inference_speed as speed
+import service.inference.separation as separation
+
 rewards = {reward.kind: reward for reward in (speed.BINARY, speed.BOUNDED, speed.REAL)}
+
+
+def undecided(reward, arms, ahead):
+    rng = np.random.default_rng(arms)
+    counts, means = np.full(arms, 3_000 if ahead else 20_000), np.full(arms, 0.1)
+    if ahead:
+        means = rng.uniform(0.05, 0.1, arms)
+        means[arms // 2] = 0.13
+    means = rng.binomial(counts, means) / counts
+    variances = means * (1.0 - means) * (0.3 if reward.kind == "bounded" else 1.0)
+    active, added, leader = np.ones(arms, np.bool_), np.zeros(arms, np.int64), int(means.argmax())
+    earlier, recent = speed.Period(counts, means, variances), speed.Period(counts // 2, means, variances)
+    levels = speed.arm_levels(added, 0.05)
+    shown = getattr(separation, "rival_evidence", None) or separation.separated
+    known = {"leader": leader, "active": active, "added": added, "alpha": 0.05}
+    return {
+        "intervals": lambda: speed.confidence_intervals(reward, counts, means, variances, speed.arm_levels(added, 0.05)),
+        "separated": lambda: shown(reward, counts, means, variances, **known),
+        "error_estimate": lambda: speed.error_estimate(reward, counts, means, variances, leader=leader, active=active),
+        "drift": lambda: speed.drifting(reward, earlier, recent, levels),
+    }
+
+
 for line in sys.stdin:
-    arms, kind, clear, repeats = line.split()
-    calls = speed.experiment(rewards[kind], int(arms), clear=clear == "True")
+    arms, kind, repeats, case = line.strip().split(maxsplit=3)
+    if case in ("close race", "clear winner"):
+        calls = speed.experiment(rewards[kind], int(arms), clear=case == "clear winner")
+    else:
+        calls = undecided(rewards[kind], int(arms), case == "one ahead")
     always = ("intervals", "separated", "error_estimate", "drift")
     print(sum(speed.milliseconds(calls[name], int(repeats))[0] for name in always), flush=True)
 """
 
 
-def milliseconds(checkout: Checkout, arms: int, kind: str, *, clear: bool) -> float:
+def milliseconds(checkout: Checkout, arms: int, kind: str, case: str) -> float:
     """Processor time of the four calls there."""
-    return checkout.ask(f"{arms} {kind} {clear} {REPEATS[arms]}")
+    return checkout.ask(f"{arms} {kind} {REPEATS[arms]} {case}")
 
 
-def compare(ours: Checkout, theirs: Checkout, arms: int, kind: str, turns: int, *, clear: bool) -> dict[str, object]:
+def compare(ours: Checkout, theirs: Checkout, row: tuple[int, str, str], turns: int) -> dict[str, object]:
     """One row: the ratios of the turns, after one that only warms up."""
-    ratios = []
+    (arms, kind, case), ratios = row, []
     for turn in range(turns + 1):
         # Who goes first alternates.
         sides = (ours, theirs) if turn % 2 else (theirs, ours)
-        taken = {side: milliseconds(side, arms, kind, clear=clear) for side in sides}
+        taken = {side: milliseconds(side, arms, kind, case) for side in sides}
         ratios.append(taken[ours] / taken[theirs])
     ratios = ratios[1:]
     found = {"median": statistics.median(ratios), "min": min(ratios), "max": max(ratios)}
     return {
         "arms": arms,
         "kind": kind,
-        "clear_winner": clear,
+        "case": case,
         "turns": turns,
         **{name: round(value, 3) for name, value in found.items()},
     }
@@ -71,8 +104,8 @@ def main() -> None:
     rows = []
     for arms in REPEATS:
         for kind in KINDS if arguments.kind is None else (arguments.kind,):
-            for clear in (False, True):
-                rows.append(compare(ours, theirs, arms, kind, arguments.turns, clear=clear))
+            for case in CASES:
+                rows.append(compare(ours, theirs, (arms, kind, case), arguments.turns))
                 print(rows[-1], flush=True)
     ours.end()
     theirs.end()

@@ -24,7 +24,7 @@ DELAY = 500
 _SEED = 2027
 _HARDNESS = {2: 20.0, 3: 30.0, 5: 40.0, 10: 60.0, 40: 120.0, 200: 300.0, 1000: 1000.0}
 # By the best arm's rate: how many times harder.
-_HARDER = {0.5: 1.0, 0.1: 4.0, 0.02: 16.0}
+_HARDER = {0.5: 1.0, 0.1: 4.0, 0.02: 16.0, 0.01: 32.0}
 _BOUNDED_DEVIATION = 1.0 / 12.0**0.5
 _LEAST_OF_BEST = 0.1
 

@@ -23,6 +23,10 @@ from service.inference.solving import reach
 
 # No more than this is the first guess of a bound corrected.
 _ASKEW = 0.3
+# For odds of zero, so that what is divided by them stays finite.
+_LITTLE = 1e-300
+# Few enough for the processor's cache.
+_ARMS_AT_ONCE = 1024
 
 
 def successes(samples: Samples) -> Floats:
@@ -45,7 +49,16 @@ def log_evidence(samples: Samples, candidates: Floats) -> Floats:
 
 
 def bounds(samples: Samples, levels: Floats) -> tuple[Floats, Floats]:
-    """All p with M_n(p) < 1/level, as (lower, upper). The upper bound is the lower one of the failures, mirrored.
+    """All p with M_n(p) < 1/level, as (lower, upper)."""
+    lower, upper = np.empty(len(levels)), np.empty(len(levels))
+    for start in range(0, len(levels), _ARMS_AT_ONCE):
+        some = slice(start, start + _ARMS_AT_ONCE)
+        lower[some], upper[some] = _bounds_of_some(samples.pick(some), levels[some])
+    return lower, upper
+
+
+def _bounds_of_some(samples: Samples, levels: Floats) -> tuple[Floats, Floats]:
+    """The upper bound is the lower one of the failures, mirrored.
 
     Solved in the angle x, p = sin(x)^2, in which the spread of a share does not depend on the share, so that the square root of
     the evidence is nearly a straight line.
@@ -61,11 +74,14 @@ def bounds(samples: Samples, levels: Floats) -> tuple[Floats, Floats]:
 
     def log_evidence_below(rows: Ints, distance: Floats) -> Floats:
         some = rows if len(rows) < len(angle) else slice(None)  # at first all of them: nothing is copied
-        candidate = angle[some] - distance
-        log_likelihood: Floats = xlogy(hits[some], np.sin(candidate))
-        log_likelihood += xlogy(failures[some], np.cos(candidate))
-        log_likelihood *= 2.0
-        return average[some] - log_likelihood
+        # The odds p/(1 - p).
+        odds: Floats = np.tan(angle[some] - distance)
+        odds *= odds
+        np.maximum(odds, _LITTLE, out=odds)
+        log_evidence: Floats = failures[some] * np.log1p(odds)
+        log_evidence += hits[some] * np.log1p(1.0 / odds)
+        log_evidence += average[some]
+        return log_evidence
 
     # Where the bound would be for a share in the middle, and for few successes: S log p alone, a bound that is never too narrow.
     plain = np.sqrt((goals - baseline) / (2.0 * np.maximum(counts, 1.0)))

@@ -39,7 +39,8 @@ import numpy as np
 from scipy.special import rel_entr
 
 from service.inference.binary import successes
-from service.inference.lines import between_tangents, largest_log_product
+from service.inference.bracket import Bracket
+from service.inference.lines import largest_log_product
 from service.inference.samples import Floats, Ints, Samples
 
 _LOWEST, _HIGHEST, _CENTRE = -20, 3, -3
@@ -50,10 +51,11 @@ WEIGHTS /= WEIGHTS.sum()
 _LOG_WEIGHTS = np.log(WEIGHTS)
 # The parts of the terms of each kind, in the order of the formula.
 EQUAL, QUARTER, ALONE = 0.6, 0.1, 0.1
-_PARTS = np.array([EQUAL, QUARTER, QUARTER, ALONE, ALONE])
-_LOG_PARTS = np.log(_PARTS)[:, None, None]
+_KINDS, _LOG_EQUAL, _LOG_ALONE = 5, np.log(EQUAL), np.log(ALONE)
 # How many tilts are added up, and the distance in octaves from a tilt to its quarter.
 _WINDOW, _QUARTER_STEPS = 5, 2
+# Of the tilts that have their likelihood ratios computed, those of the window and their quarters.
+_WHOLE, _QUARTER = slice(_QUARTER_STEPS, None), slice(0, _WINDOW)
 # Quarters of the lowest tilts in the lattice.
 _LATTICE = 2.0 ** np.arange(_LOWEST - _QUARTER_STEPS, _HIGHEST + 1)
 _GROWTH = np.expm1(_LATTICE)
@@ -63,24 +65,30 @@ _SLACK = 1e-3
 # Where the goal is certainly not attained it is only shown how far off it is: so much does not matter.
 _ROUGH = 0.05
 _STEPS = 80
+# Logs of shares of E below this count as this.
+_NEGLIGIBLE = -600.0
 
 
 class _Pairs(NamedTuple):
     """Some pairs of arms on the last axis; the successes of the high arm and the failures of the low one on the axis before."""
 
     counts: Floats
-    wins: Floats
-    tilts: Floats
-    """The window of tilts, below it the two that are quarters of its lowest."""
+    gains: Floats
+    """What the successes earn with each tilt, x S: the window of tilts, below it the two that are quarters of its lowest."""
     growth: Floats
     """e^x - 1."""
     log_weights: Floats
-    """Of the tilts in the window."""
+    """Of the tilts in the window, as parts of the mixture that are not EQUAL."""
     margin: float
 
+    @staticmethod
+    def of(counts: Floats, wins: Floats, effects: Floats, margin: float) -> _Pairs:
+        tilts, growth, log_weights = window(effects)
+        return _Pairs(counts, tilts[:, None] * wins, growth, log_weights + _LOG_ALONE, margin)
+
     def pick(self, rows: Ints) -> _Pairs:
-        counts, wins, tilts, growth, log_weights = (each[..., rows] for each in self[:-1])
-        return _Pairs(counts, wins, tilts, growth, log_weights, self.margin)
+        counts, gains, growth, log_weights = (np.take(each, rows, axis=-1) for each in self[:-1])
+        return _Pairs(counts, gains, growth, log_weights, self.margin)
 
     def candidates(self, means: Floats) -> Floats:
         """What the high arm's share of successes and the low arm's share of failures would be."""
@@ -96,20 +104,27 @@ class _Curve(NamedTuple):
 
     value: Floats
     slope: Floats
+    counts: Floats
     shares: Floats
-    """What each term has of E, by kind, tilt and pair."""
+    """What each term that bets on both arms has of E, by kind, tilt and pair."""
+    rates: Floats
+    """Minus the derivatives of log A, and those of log B, by tilt, arm and pair."""
     slopes: Floats
-    """The derivatives of the logs of the terms."""
-    bends: Floats
-    """The second derivatives of log A and log B, by tilt, arm and pair."""
+    """These, each times what its tilt of its arm has of E."""
 
     def newton_steps(self, rows: Ints) -> Floats:
         """Of some of the pairs, from here to where a parabola would be least."""
-        slope, slopes = self.slope[rows], self.slopes[..., rows]
-        bends = _tied(self.bends[..., rows])
-        bends += slopes * slopes
+        shares, rates, slopes = (np.take(each, rows, axis=-1) for each in (self.shares, self.rates, self.slopes))
+        slopes *= rates
+        squares, slope = slopes.sum(axis=0), self.slope[rows]
+        # Both log A and log B have the second derivative rate^2 / n; the rest is the variance of the terms' first derivatives.
+        second = (squares + squares / self.counts[:, rows]).sum(axis=0) - slope * slope
+        products = rates[_WHOLE, 1] * shares[0]
+        products += rates[_QUARTER, 1] * shares[1]
+        products *= rates[_WHOLE, 0]
+        products += rates[_QUARTER, 0] * rates[_WHOLE, 1] * shares[2]
         with np.errstate(divide="ignore", invalid="ignore"):
-            steps: Floats = slope / (np.einsum("ijk,ijk->k", self.shares[..., rows], bends) - slope * slope)
+            steps: Floats = slope / (second - 2.0 * products.sum(axis=0))
         return steps
 
 
@@ -125,7 +140,7 @@ def least_log_evidence(high: Samples, low: Samples, goals: Floats, margin: float
     least = _least_of_one_tilt(counts, wins, effects, margin)
     rows = np.flatnonzero(least < goals)
     if len(rows):
-        pairs = _Pairs(counts[:, rows], wins[:, rows], *window(effects[rows]), margin)
+        pairs = _Pairs.of(np.take(counts, rows, axis=1), np.take(wins, rows, axis=1), effects[rows], margin)
         high, low, (first, last) = high.pick(rows), low.pick(rows), pairs.ends()
         pooled = (high.counts * high.means + low.counts * (low.means - margin)) / (high.counts + low.counts)
         start = np.minimum(np.maximum(pooled, first), last)
@@ -194,68 +209,76 @@ def _least_of_one_tilt(counts: Floats, wins: Floats, effects: Floats, margin: fl
     return least
 
 
-def _log_tilted(pairs: _Pairs, candidates: Floats) -> Floats:
-    """Log A_x at m and log B_x at 1 - m, by tilt and arm."""
-    growth: Floats = np.log1p(pairs.growth[:, None] * candidates)
-    growth *= -pairs.counts
-    growth += pairs.tilts[:, None] * pairs.wins
-    return growth
-
-
-def _tied(of_tilts: Floats) -> Floats:
-    """What adds up over the two arms, for each kind of term and each tilt of the window."""
-    high, low = of_tilts[:, 0], of_tilts[:, 1]
-    whole, quarter = slice(_QUARTER_STEPS, None), slice(0, _WINDOW)
-    sums = np.empty((len(_PARTS), _WINDOW, of_tilts.shape[-1]))
-    np.add(high[whole], low[whole], out=sums[0])
-    np.add(high[whole], low[quarter], out=sums[1])
-    np.add(high[quarter], low[whole], out=sums[2])
-    sums[3], sums[4] = high[whole], low[whole]
-    return sums
+def _log_terms(pairs: _Pairs, candidates: Floats) -> Floats:
+    """The logs of the terms of E, by kind, tilt and pair."""
+    alone: Floats = np.log1p(pairs.growth[:, None] * candidates)
+    alone *= -pairs.counts
+    alone += pairs.gains
+    weighed = alone[_WHOLE] + pairs.log_weights[:, None]
+    terms = np.empty((_KINDS, _WINDOW, candidates.shape[1]))
+    np.add(weighed[:, 0], alone[_WHOLE, 1], out=terms[0])
+    terms[0] += _LOG_EQUAL - _LOG_ALONE
+    np.add(weighed[:, 0], alone[_QUARTER, 1], out=terms[1])
+    np.add(alone[_QUARTER, 0], weighed[:, 1], out=terms[2])
+    terms[3], terms[4] = weighed[:, 0], weighed[:, 1]
+    return terms
 
 
 def _curve(pairs: _Pairs, means: Floats) -> _Curve:
     """Terms are divided by the largest, so that no power overflows."""
     candidates = pairs.candidates(means)
-    terms = _tied(_log_tilted(pairs, candidates))
-    terms += pairs.log_weights
-    terms += _LOG_PARTS
+    terms = _log_terms(pairs, candidates)
     largest = terms.max(axis=(0, 1))
     terms -= largest
+    np.maximum(terms, _NEGLIGIBLE, out=terms)  # powers that underflow take long
     np.exp(terms, out=terms)
     total = terms.sum(axis=(0, 1))
     terms /= total
-    # d log A / dm = -rate and d log B / dm = rate; both have the second derivative rate^2 / n.
+    # What each tilt of each arm has of E, times d log A / dm = -rate or d log B / dm = rate.
+    slopes = np.zeros((len(pairs.growth), *candidates.shape))
+    slopes[_WHOLE, 0] = terms[0] + terms[1] + terms[3]
+    slopes[_WHOLE, 1] = terms[0] + terms[2] + terms[4]
+    slopes[_QUARTER, 0] += terms[2]
+    slopes[_QUARTER, 1] += terms[1]
     rates = pairs.counts / (candidates + 1.0 / pairs.growth[:, None])
-    bends = rates * rates / pairs.counts
-    np.negative(rates[:, 0], out=rates[:, 0])
-    slopes = _tied(rates)
-    return _Curve(np.log(total) + largest, np.einsum("ijk,ijk->k", terms, slopes), terms, slopes, bends)
+    slopes *= rates
+    falling, rising = slopes.sum(axis=0)
+    return _Curve(np.log(total) + largest, rising - falling, pairs.counts, terms[:3], rates, slopes)
+
+
+def _nearer(pairs: _Pairs, at: Floats, value: Floats, step: Floats) -> Floats:
+    """The step, but no further than to where a term that bets on one arm alone has grown to about all of E.
+
+    Where that arm has many more rewards E is least about there, and beyond it a wall.
+    """
+    arm, columns = np.where(step > 0.0, 0, 1), np.arange(len(step))
+    logs = pairs.gains[_WHOLE, arm, columns] + pairs.log_weights - value + 1.0
+    walls = (np.expm1(logs / pairs.counts[arm, columns]) / pairs.growth[_WHOLE]).max(axis=0)
+    nearer: Floats = np.copysign(np.minimum(np.abs(step), np.maximum(pairs.candidates(at)[arm, columns] - walls, 0.0)), step)
+    return nearer
 
 
 def _least(pairs: _Pairs, start: Floats, goals: Floats) -> Floats:
     """The minimum of the convex log E over all m from below: Newton's steps inside a bracket, bounded by its two tangents."""
     least = np.full(len(goals), -np.inf)
     rows, at = np.arange(len(goals)), start
-    # The ends of the bracket, and at each the value and the slope of log E once it was looked at.
-    left, right = (np.full(len(rows), end) for end in pairs.ends())
-    left_value, left_slope = least.copy(), np.zeros(len(rows))
-    right_value, right_slope = left_value, left_slope
-    for _ in range(_STEPS):
+    bracket = Bracket.between(*pairs.ends(), len(rows))
+    for looks in range(_STEPS):
         here = _curve(pairs, at)
-        falls = here.slope < 0.0
-        left, right = np.where(falls, at, left), np.where(falls, right, at)
-        left_value, right_value = np.where(falls, here.value, left_value), np.where(falls, right_value, here.value)
-        left_slope, right_slope = np.where(falls, here.slope, left_slope), np.where(falls, right_slope, here.slope)
-        bound = between_tangents(left_value, left_slope, right_value, right_slope, right - left)
+        bracket = bracket.narrowed(at, here.value, here.slope)
+        way, bound = bracket.crossing()
         least[rows] = np.maximum(least[rows], bound)
-        slack = np.where(here.value < goals, _ROUGH, _SLACK)
-        kept = np.flatnonzero((bound < goals) & (here.value > 0.0) & (here.value - bound > slack) & (right > left))
+        slack, wide = np.where(here.value < goals, _ROUGH, _SLACK), bracket.right > bracket.left
+        kept = np.flatnonzero((bound < goals) & (here.value > 0.0) & (here.value - bound > slack) & wide)
         if len(kept) == 0:
             break
-        rows, pairs, goals = rows[kept], pairs.pick(kept), goals[kept]
-        left, left_value, left_slope = left[kept], left_value[kept], left_slope[kept]
-        right, right_value, right_slope = right[kept], right_value[kept], right_slope[kept]
-        newton = at[kept] - here.newton_steps(kept)
-        at = np.where((newton > left) & (newton < right), newton, 0.5 * (left + right))
+        rows, goals, bound, at, way = rows[kept], goals[kept], bound[kept], at[kept], way[kept]
+        bracket = bracket.pick(kept)
+        if len(kept) < len(here.value):
+            pairs = pairs.pick(kept)
+        step, value = here.newton_steps(kept), here.value[kept]
+        plausible = value - 0.5 * here.slope[kept] * step >= bound
+        if looks == 0:
+            step = _nearer(pairs, at, value, step)
+        at = bracket.next_points(at - step, plausible, way)
     return least

@@ -49,7 +49,14 @@ def least_of_limited_bend(points: Floats, falling: Floats, rising: Floats, bends
 
 
 def between_tangents(left_value: Floats, left_slope: Floats, right_value: Floats, right_slope: Floats, width: Floats) -> Floats:
-    """The least that a convex function can be between two points: where its tangents there cross.
+    """The least that a convex function can be between two points: where its tangents there cross."""
+    return tangents_crossing(left_value, left_slope, right_value, right_slope, width)[1]
+
+
+def tangents_crossing(
+    left_value: Floats, left_slope: Floats, right_value: Floats, right_slope: Floats, width: Floats
+) -> tuple[Floats, Floats]:
+    """How far from the left one of two points its tangents cross, and how high: nowhere between is a convex function lower.
 
     At an end that was not looked at the value is minus infinity: then the other tangent is followed to that end.
     """
@@ -57,15 +64,15 @@ def between_tangents(left_value: Floats, left_slope: Floats, right_value: Floats
         way = (right_value - left_value - right_slope * width) / (left_slope - right_slope)
     way = np.fmin(np.fmax(way, 0.0), width)
     way = np.where(np.isneginf(left_value), 0.0, np.where(np.isneginf(right_value), width, way))
-    return np.maximum(left_value + left_slope * way, right_value - right_slope * (width - way))
+    return way, np.maximum(left_value + left_slope * way, right_value - right_slope * (width - way))
 
 
-def largest_log_product(high: Floats, low: Floats, growth: Floats, margin: float) -> Floats:
-    """The largest value of n log(1 + g m) + k log(1 + g (1 - d - m)) where m and m + d are both between 0 and 1.
+def largest_log_product(high: Floats, low: Floats, growth: Floats, margin: float, low_growth: Floats | None = None) -> Floats:
+    """The largest value of n log(1 + g m) + k log(1 + h (1 - d - m)) where m and m + d are both between 0 and 1.
 
-    It is concave in m, and its derivative is zero at m = (n (1 + g (1 - d)) - k) / (g (n + k)).
+    The h is g unless given. It is concave in m, and its derivative is zero at m = (n g (1 + h (1 - d)) - k h) / (g h (n + k)).
     """
-    room = 1.0 - margin
-    at = (high * (1.0 + growth * room) - low) / (growth * (high + low))
+    room, other = 1.0 - margin, growth if low_growth is None else low_growth
+    at = (high * (1.0 / other + room) - low / growth) / (high + low)
     at = np.minimum(np.maximum(at, max(0.0, -margin)), min(1.0, room))
-    return high * np.log1p(growth * at) + low * np.log1p(growth * (room - at))
+    return high * np.log1p(growth * at) + low * np.log1p(other * (room - at))

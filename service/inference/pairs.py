@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from service.domain import RewardSpec
 
 # Few enough for the processor's cache.
-_PAIRS_AT_ONCE = 2048
+_PAIRS_AT_ONCE = 1024
 _ALMOST = float(np.nextafter(1.0, 0.0))
 # Keep quotients and squares finite.
 _SMALLEST, _LARGEST = 1e-150, 1e100
@@ -120,22 +120,32 @@ def _real_least(high: Samples, low: Samples, goals: Floats) -> Floats:
 
 
 def _real_least_by_cells(high: Samples, low: Samples, middle: Floats, baselines: Floats, goals: Floats) -> Floats:
-    def gains(rows: Ints, means: Floats) -> tuple[Floats, Floats]:
-        return real.log_gain(high.pick((rows, None)), means), real.log_gain(low.pick((rows, None)), means)
-
-    def at(rows: Ints, means: Floats) -> Floats:
-        falling, rising = gains(rows, means)
-        return falling + rising + baselines[rows, None]
-
-    def over(rows: Ints, edges: Floats) -> tuple[Floats, Floats]:
-        falling, rising = gains(rows, edges)
-        baseline = baselines[rows, None]
-        return falling + rising + baseline, falling[:, 1:] + rising[:, :-1] + baseline
-
+    """A look at the middle settles most that is not shown."""
     left, right = low.means, high.means
     # With few rewards the evidence of a sample hardly grows with the distance, and the product is least at an end.
-    tried = np.stack([left, 0.5 * (left + middle), middle, 0.5 * (middle + right), right], axis=1)
-    return least_over_means(at, over, left=left, right=right, tried=tried, goals=goals)
+    tried = np.array([left, 0.5 * (left + middle), middle, 0.5 * (middle + right), right])
+    seen = real.log_gain(high, tried) + real.log_gain(low, tried) + baselines
+    least: Floats = seen.min(axis=0)
+    rows = np.flatnonzero(least >= goals)
+    if len(rows) == 0:
+        return least
+    high, low, baselines = high.pick(rows), low.pick(rows), baselines[rows, None]
+
+    def gains(some: Ints, means: Floats) -> tuple[Floats, Floats]:
+        points = np.ascontiguousarray(means.T)  # pairs last, so that long rows are worked on
+        return real.log_gain(high.pick(some), points).T, real.log_gain(low.pick(some), points).T
+
+    def at(some: Ints, means: Floats) -> Floats:
+        falling, rising = gains(some, means)
+        return falling + rising + baselines[some]
+
+    def over(some: Ints, edges: Floats) -> tuple[Floats, Floats]:
+        falling, rising = gains(some, edges)
+        return falling + rising + baselines[some], falling[:, 1:] + rising[:, :-1] + baselines[some]
+
+    ends = {"left": left[rows], "right": right[rows]}
+    least[rows] = least_over_means(at, over, **ends, tried=tried[:, rows].T, goals=goals[rows])
+    return least
 
 
 def _between(high: Samples, low: Samples) -> Floats:

@@ -37,20 +37,21 @@ def reach(
 
     reached = limits.copy()
     rows = np.arange(len(goals))
-    near, far = np.zeros(len(rows)), limits
+    near, far, at_limit = np.zeros(len(rows)), limits, np.zeros(len(rows), np.bool_)
     before, at_before = near, -goal
     at = np.minimum(start, limits)
     for _ in range(_STEPS):
         at_here = surplus(rows, at)
         slack = goal[rows] * tolerance
         enough = at_here >= -slack
+        at_limit |= at == limits[rows]
         far, near = np.where(enough, at, far), np.where(enough, near, at)
         reached[rows] = far
         unfinished = (np.abs(at_here) > slack) & (far - near > tolerance * far)
         change = at_here - at_before
         secant = at - at_here * (at - before) / np.where(change == 0.0, 1.0, change)
         # Beyond the far end: the limit is tried once (not enough there: nothing can be said), then the bracket is halved.
-        untried = (far == limits[rows]) & ~enough
+        untried = ~(at_limit | enough) & (far == limits[rows])
         astray = (change == 0.0) | (secant <= near) | (secant >= far)
         inside = np.where(astray, np.where(untried, far, 0.5 * (near + far)), secant)
         before, at_before, at = at, at_here, inside
@@ -58,6 +59,6 @@ def reach(
         if left == 0:
             break
         if left < len(rows):
-            rows, near, far = rows[unfinished], near[unfinished], far[unfinished]
+            rows, near, far, at_limit = rows[unfinished], near[unfinished], far[unfinished], at_limit[unfinished]
             before, at_before, at = before[unfinished], at_before[unfinished], at[unfinished]
     return reached

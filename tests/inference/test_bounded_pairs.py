@@ -142,7 +142,7 @@ def test_the_part_is_that_of_the_least_common_mean(
     least = float(whole_mixture(high, low, candidates).min())
     if least > 3.0:
         part = float(evidence(bounded_reward(), high, low, np.exp(np.array([-40.0])))[0])
-        assert least - 2.0 <= part * 40.0 <= 1.15 * least + 0.3
+        assert least - 2.0 <= part * 40.0 <= 1.02 * least + 0.3
 
 
 def test_both_ends_of_the_range_are_alike() -> None:

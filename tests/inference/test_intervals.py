@@ -168,3 +168,17 @@ def test_ten_thousand_arms_are_quick() -> None:
     means = np.rint(counts * rng.random(10_000)) / np.maximum(counts, 1)
     lower, upper = intervals(BINARY, Arms(counts, means, means * (1 - means)))
     assert ((lower <= means) & (means <= upper)).all()
+
+
+def test_few_bounded_rewards_far_from_the_middle_have_no_wider_an_interval_than_the_others() -> None:
+    """The evidence just outside the lower bound is what is asked for, and no more, whatever the first guess of the bound was."""
+    counts = np.repeat(np.arange(15.0, 200.0), 10)
+    means = np.tile(np.arange(1.0, 11.0), 185) / counts
+    samples = Samples(counts, means, 0.3 * counts * means * (1.0 - means))
+    goals = np.full(len(counts), 10.7)
+    lower = bounded_rewards.lower_bounds(samples, goals)
+    places = bounded_rewards.odds_for(samples, bounded_rewards.likely_lower_bounds(samples, goals))
+    some = lower > 0.0
+    reached = bounded_rewards.log_wealth(samples, places, np.where(some, lower, means))[some]
+    assert np.count_nonzero(some) > 1000
+    np.testing.assert_allclose(reached, 10.7, rtol=1e-3)
