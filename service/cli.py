@@ -29,8 +29,9 @@ from service.console import opened, reason_of, refuse, say, settings_given
 from service.errors import BestArmError
 from service.settings import Settings
 from service.simulation import plan_command, simulation_commands
-from service.storage.database import display_url
+from service.storage.database_url import display_url
 from service.storage.migrate import migrate as migrate_database
+from service.storage.pooling import refuse_pooled_transactions
 from service.storage.schema_compatibility import Schema
 from service.web.hosts import is_loopback
 
@@ -76,6 +77,7 @@ async def _prepare(settings: Settings) -> Schema:
         if database.is_sqlite:
             await migrate_database(database)
         await require_ready(database)
+        await refuse_pooled_transactions(database)
         return await schema_of(database)
 
 
@@ -135,6 +137,7 @@ def migrate() -> None:
 
     async def run() -> Schema:
         async with opened(settings, may_be_new=True) as database:
+            await refuse_pooled_transactions(database)
             return await migrate_database(database)
 
     try:

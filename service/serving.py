@@ -15,7 +15,7 @@ import uvicorn
 
 from service import __version__, log_lines
 from service.settings import Settings
-from service.storage.database import display_url
+from service.storage.database_url import display_url
 from service.storage.migrate import head
 from service.storage.schema_compatibility import Schema
 from service.supervision.supervisor import Supervisor

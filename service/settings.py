@@ -12,7 +12,7 @@ from service.domain import limits
 from service.domain.network_addresses import AllowedNetworks
 from service.secret_files import secret_in
 from service.sign_in_settings import SignInSettings
-from service.storage.database import with_password
+from service.storage.database_url import with_password
 
 # Long enough that nobody guesses it, whatever its characters are.
 SHORTEST_ADMIN_KEY = 24

@@ -24,6 +24,7 @@ _SETTINGS = {
     "full_page_writes": "off",
 }
 _START_SECONDS = 60
+_PORT = "5432"
 # Whatever a test does to everybody's sessions, it can be taken back.
 _AS_OPERATOR = "-c statement_timeout=0 -c default_transaction_read_only=off -c idle_in_transaction_session_timeout=0"
 
@@ -60,7 +61,7 @@ class Postgres:
             os.chown(self.folder, self._user, self._group)
         self.binaries = self._reachable(find_binaries())
         self._process: subprocess.Popen[bytes] | None = None
-        self._run("initdb", "-D", str(self.data), "-U", "bestarm", "--auth=trust", "--encoding=UTF8", "--no-sync")
+        self.run("initdb", "-D", str(self.data), "-U", "bestarm", "--auth=trust", "--encoding=UTF8", "--no-sync")
         self.start()
 
     @property
@@ -70,7 +71,12 @@ class Postgres:
 
     def url(self, database: str) -> str:
         """How the service is told to find a database of this cluster."""
-        return f"postgresql://bestarm@/{database}?host={self.folder}"
+        return f"postgresql://bestarm@/{database}?host={self.folder}" + (f"&port={self.port}" if self.port != _PORT else "")
+
+    @property
+    def port(self) -> str:
+        """Which its socket is named after."""
+        return self.settings.get("port", _PORT)
 
     def start(self) -> None:
         """Start the server, unless it runs, and wait until it answers."""
@@ -79,7 +85,9 @@ class Postgres:
             if self._process is None or self._process.poll() is not None:
                 self._process = self._new_process()
             ready = subprocess.run(
-                [self.binaries / "pg_isready", "-h", self.folder, "-U", "bestarm"], capture_output=True, check=False
+                [self.binaries / "pg_isready", "-h", self.folder, "-p", self.port, "-U", "bestarm"],
+                capture_output=True,
+                check=False,
             )
             if ready.returncode == 0:
                 return
@@ -153,9 +161,10 @@ class Postgres:
 
     def sql(self, statement: str, database: str = "postgres") -> str:
         """Run a statement by psql; the answer as unaligned text."""
-        return self._run("psql", "-h", str(self.folder), "-U", "bestarm", "-d", database, "-Atqc", statement)
+        return self.run("psql", "-h", str(self.folder), "-p", self.port, "-U", "bestarm", "-d", database, "-Atqc", statement)
 
-    def _run(self, program: str, *arguments: str) -> str:
+    def run(self, program: str, *arguments: str) -> str:
+        """One of its programs, as its user; what it prints."""
         done = subprocess.run(
             [self.binaries / program, *arguments],
             env=os.environ | {"PGOPTIONS": _AS_OPERATOR},

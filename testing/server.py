@@ -72,7 +72,11 @@ class Server:
             self.process = subprocess.Popen(
                 command, env=inherited | settings | environment, cwd=cwd, stdout=log, stderr=log, start_new_session=True
             )
-        self._wait_until_ready()
+        try:
+            self._wait_until_ready()
+        except BaseException:  # whoever is interrupted has nobody yet to stop
+            self.kill()
+            raise
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + _START_SECONDS

@@ -10,7 +10,7 @@ from sqlalchemy.engine import make_url
 
 from service.secret_files import secret_in
 from service.settings import Settings
-from service.storage.database import display_url
+from service.storage.database_url import display_url
 
 # Every character that means something in a URL, in a shell, in SQL or in an .env file; spaces and a backslash at the end.
 _PASSWORD = " p@ss:w/rd?#%20&=+ $HOME ${X} '\" `id` [:] \\"  # noqa: S105 - of no database

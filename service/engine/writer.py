@@ -78,6 +78,8 @@ class Writer:
         self._shown_depth = -1
         self._probe = LookupProbe()
         self._ledgers = LedgerCache()
+        self._losses = 0
+        """How often connections had been lost when the ledgers were read."""
         self._contention = Contention()
         self._lookahead = Lookahead(database, self._queue, self._ledgers, self._contention, clock)
         self._task: asyncio.Task[None] | None = None
@@ -249,6 +251,12 @@ class Writer:
         undecide(requests, self._ledgers)
         self._ledgers.forget_all()
 
+    def _trust_no_other_server(self, requests: list[QueuedRequest[Any]]) -> None:
+        """Behind a new connection may be a standby that was behind, or a backup: the same versions may mean something else."""
+        if self._database.groups.losses != self._losses:
+            self._losses = self._database.groups.losses
+            self._start_over(requests)
+
     async def _commit(
         self, requests: list[QueuedRequest[Any]], changed: list[Changes], lost: LostAttempts | None, *, others_may_join: bool
     ) -> None:
@@ -256,6 +264,7 @@ class Writer:
 
         Where somebody was, or lately has been, and where an attempt was lost, the lock comes first.
         """
+        self._trust_no_other_server(requests)
         keys = {request.key for request in requests}
         expected: Guard = []
         if lost is None and (not self._contention.until or not self._contention.includes(*keys)):
@@ -282,6 +291,8 @@ class Writer:
             decide(undecided, ledgers, self._clock(), under_lock=False)
         except NotLookedUp:
             return False
+        if groups.losses != self._losses:  # while that was looked up
+            return False
         self._loop.call_soon(prepare_answers, requests)
         succeeded = False
         self._lookahead.commit_started(self._take_changes(ledgers, changed))
@@ -303,6 +314,7 @@ class Writer:
         """Lock the experiments, bring their ledgers up to what is stored, decide and write."""
         keys = {request.key for request in requests}
         async with self._database.groups.group() as group:
+            self._trust_no_other_server(requests)
             locked = await writes.lock(group, list(keys))
             self._contention.note_versions(locked, dict(expected))
             current = await self._ledgers.refreshed(group, locked)

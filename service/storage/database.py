@@ -6,21 +6,21 @@ import asyncio
 import math
 import sqlite3
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import TypeAlias, cast
 
+from sqlalchemy import URL, event
 from sqlalchemy import engine as sync
-from sqlalchemy import event
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, InvalidatePoolError, OperationalError
+from sqlalchemy.exc import DBAPIError, InterfaceError, InvalidatePoolError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection, QueuePool
 
 from service.domain.limits import LOCK_SECONDS, READ_SECONDS, STATEMENT_SECONDS
-from service.errors import DatabaseUnavailable, InvalidValue
+from service.errors import DatabaseUnavailable
+from service.storage.database_url import async_url
 from service.storage.groups.sqlite import SqliteGroups, prepare
 from service.storage.groups.statements import Groups
 from service.storage.queries.version_reader import PostgresVersionReader, SqliteVersionReader, VersionReader
@@ -33,42 +33,6 @@ _SQLITE_BUSY_SECONDS = 60.0
 _SQLITE_OPEN_SECONDS = 10.0
 # A connection that was used so lately is not asked whether it is still there: its socket would have said otherwise by now.
 _TRUSTED_SECONDS = 1.0
-_DRIVERS = {
-    "sqlite": "sqlite+aiosqlite",
-    "postgresql": "postgresql+asyncpg",
-    "postgres": "postgresql+asyncpg",
-}
-
-
-def async_url(url: str) -> URL:
-    """The URL as users write it, with the driver that the service brings."""
-    try:
-        parsed = make_url(url)
-    except ArgumentError as unreadable:
-        raise InvalidValue("/database_url", "It is written sqlite:///file.db or postgresql://user:pw@host/db.") from unreadable
-    scheme = parsed.drivername.partition("+")[0]
-    if scheme not in _DRIVERS:
-        raise InvalidValue("/database_url", f"The database must be sqlite or postgresql, not {scheme!r}.")
-    return parsed.set(drivername=_DRIVERS[scheme])
-
-
-def with_password(url: str, password: str) -> str:
-    """The URL of a PostgreSQL with this password in it; any other URL as it is, because it needs none or says what is wrong."""
-    try:
-        parsed = make_url(url)
-    except ArgumentError:
-        return url
-    if parsed.get_backend_name() == "sqlite":
-        return url
-    return parsed.set(password=password).render_as_string(hide_password=False)
-
-
-def display_url(url: str) -> str:
-    """The URL without its password, for messages."""
-    try:
-        return make_url(url).render_as_string(hide_password=True)
-    except ArgumentError:
-        return "a database whose URL cannot be read"
 
 
 def require_file(url: str, *, may_be_new: bool) -> None:
@@ -124,23 +88,11 @@ class Database:
             self.version_reader: VersionReader = SqliteVersionReader(parsed.database or ":memory:")
             self.row_source = RowSource("sqlite", {"path": parsed.database or ":memory:", "timeout": _SQLITE_BUSY_SECONDS})
         else:
-            self.engine = create_async_engine(
-                parsed,
-                pool_size=pool_size,
-                max_overflow=0,
-                pool_timeout=10,
-                connect_args={
-                    "timeout": 10,
-                    "command_timeout": read_seconds,
-                    "server_settings": {"application_name": "bestarm"},
-                },
-            )
+            self.engine = _postgres_engine(parsed, pool_size, read_seconds)
             _replace_lost_connections(self.engine, trusted_seconds)
             if read_seconds is not None:
                 _bound_waits_for_locks(self.engine)
-            self.groups = _postgres_groups(self.engine, group_seconds)
-            self.version_reader = _postgres_version_reader(self.engine, group_seconds)
-            self.row_source = _postgres_rows(self.engine)
+            self.groups, self.version_reader, self.row_source = _beside_the_pool(self.engine, group_seconds)
 
     async def connect(self) -> AsyncConnection:
         """A connection; whatever keeps us out (no server, no such database, a wrong password) is one kind of failure."""
@@ -195,23 +147,37 @@ async def _give_back(connection: AsyncConnection) -> None:
             await connection.close()
 
 
-def _postgres_groups(engine: AsyncEngine, statement_seconds: float) -> Groups:
+def _postgres_engine(url: URL, pool_size: int, read_seconds: float | None) -> AsyncEngine:
+    """The pool for everything but the hot path."""
+    from service.storage import postgres_hosts  # noqa: PLC0415 - its driver is an extra
+
+    session = {"command_timeout": read_seconds, "server_settings": {"application_name": "bestarm"}}
+    if not postgres_hosts.names_several(url):
+        return create_async_engine(
+            url, pool_size=pool_size, max_overflow=0, pool_timeout=10, connect_args={"timeout": 10, **session}
+        )
+
+    def connect() -> Awaitable[object]:
+        return hosts.connect(**session)
+
+    engine = create_async_engine(url, pool_size=pool_size, max_overflow=0, pool_timeout=10, async_creator=connect)
+    hosts = postgres_hosts.PostgresHosts(postgres_hosts.connection_arguments(engine))
+    return engine
+
+
+def _beside_the_pool(engine: AsyncEngine, statement_seconds: float) -> tuple[Groups, VersionReader, RowSource]:
+    """What uses PostgreSQL's driver directly."""
     from service.storage.groups.postgres import PostgresGroups  # noqa: PLC0415 - its driver is an extra
-
-    return PostgresGroups(engine, statement_seconds)
-
-
-def _postgres_version_reader(engine: AsyncEngine, statement_seconds: float) -> VersionReader:
-    from service.storage.groups.postgres import connecting  # noqa: PLC0415 - only where PostgreSQL is used
     from service.storage.postgres_failures import AWAY  # noqa: PLC0415 - likewise
+    from service.storage.postgres_hosts import PostgresHosts, connection_arguments  # noqa: PLC0415 - likewise
 
-    return PostgresVersionReader(connecting(engine), AWAY, statement_seconds)
-
-
-def _postgres_rows(engine: AsyncEngine) -> RowSource:
-    from service.storage.groups.postgres import connection_arguments  # noqa: PLC0415 - only where PostgreSQL is used
-
-    return RowSource("postgresql", connection_arguments(engine))
+    arguments = connection_arguments(engine)
+    hosts = PostgresHosts(arguments)
+    return (
+        PostgresGroups(hosts, statement_seconds),
+        PostgresVersionReader(hosts.connect, AWAY, statement_seconds),
+        RowSource("postgresql", arguments),
+    )
 
 
 class named_failures:  # noqa: N801 - reads as the statement it is used as

@@ -17,7 +17,7 @@ from sqlalchemy import exists, func, or_, select, text, update
 from service.errors import ExperimentNotFound
 from service.randomness import random_63_bits
 from service.storage import operator_events, removal, settings_rows, traffic_rows
-from service.storage.database import async_url
+from service.storage.database_url import async_url
 from service.storage.tables import AUDITED_ONLY, HIDDEN, assignments, events, experiments, observations, replies
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from service.errors import Conflict, DatabaseUnavailable, InvalidValue
-from service.storage.database import async_url
+from service.storage.database_url import async_url
 from service.whole_file import whole_file
 
 if TYPE_CHECKING:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import statistics
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from testing.torture import other_faults, postgres_faults, process_faults
+from testing.torture import failover_faults, other_faults, postgres_faults, process_faults
 from testing.torture.calls import Call
 from testing.torture.checker import Anomaly, check
 from testing.torture.crowd import Crowd, create_experiments
@@ -57,6 +58,15 @@ class Outcome:
         """Was every promise kept?"""
         return not self.anomalies and not self.unexpected
 
+    def details(self) -> dict[str, object]:
+        """What broke, and whether every promise was kept."""
+        return {
+            "is_good": self.is_good,
+            "anomalies": sorted(Counter(anomaly.promise for anomaly in self.anomalies).items()),
+            "examples": [anomaly.detail[:300] for anomaly in self.anomalies[:3]],
+            "unexpected": self.unexpected[:5],
+        }
+
     def row(self) -> dict[str, object]:
         """For the table."""
         times = self.recoveries or [0.0]
@@ -81,6 +91,8 @@ class Outcome:
 
 def faults_of(stage: Stage) -> list[Fault]:
     """All faults that a stage can play."""
+    if stage.pair is not None:
+        return failover_faults.faults(stage.pair)
     own = postgres_faults.faults(stage) if stage.postgres is not None else other_faults.sqlite_faults(stage)
     return [*process_faults.faults(stage.engine), *own, *other_faults.traffic_faults(stage)]
 
@@ -111,6 +123,8 @@ def _play_one(stage: Stage, fault: Fault, prefix: str, seconds: float, scale: fl
         while not begins or time.monotonic() < until:
             if fault.until_whole:
                 stage.wait_for_spares()
+            if fault.prepare is not None:
+                fault.prepare(stage)
             begins.append(time.monotonic())
             fault.inject(stage, dice, fault.hold_seconds * scale)
             over = begins[-1] if fault.from_beginning else time.monotonic()

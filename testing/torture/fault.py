@@ -19,7 +19,10 @@ def in_turn(faults: Sequence[Fault]) -> Fault:
     turns = cycle(faults)
 
     def inject(stage: Stage, dice: Random, hold: float) -> None:
-        next(turns).inject(stage, dice, hold)
+        turn = next(turns)
+        if turn.prepare is not None:
+            turn.prepare(stage)
+        turn.inject(stage, dice, hold)
 
     return Fault("all in turn", faults[0].engine, inject)
 
@@ -39,5 +42,7 @@ class Fault:
     """Between two of them."""
     from_beginning: bool = False
     """To recover from it takes the time from its beginning on, not from its end: starting again is a part of it."""
+    prepare: Callable[[Stage], None] | None = None
+    """What must be there before each."""
     until_whole: bool = False
     """It is over when all workers are back, not when the first one answers."""

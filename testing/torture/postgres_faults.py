@@ -170,8 +170,8 @@ def faults(stage: Stage) -> list[Fault]:
     timeouts = [("statement_timeout", "3ms"), ("idle_in_transaction_session_timeout", "1ms"), ("lock_timeout", "1ms")]
     engine = stage.engine
     return [
-        Fault("kill -9 of PostgreSQL", engine, kill_postgres, weight=3),
-        Fault("kill -9 of a session's process", engine, kill_backend, weight=2),
+        Fault("kill -9 of PostgreSQL", engine, kill_postgres, weight=4.5, pause_seconds=0.2),
+        Fault("kill -9 of a session's process", engine, kill_backend, weight=5, pause_seconds=0.2),
         Fault("restart of PostgreSQL", engine, restart_postgres, weight=3),
         Fault("SIGSTOP of PostgreSQL", engine, stop_postgres, hold_seconds=30),
         Fault("connections dropped by an administrator", engine, drop_connections, pause_seconds=0.2),

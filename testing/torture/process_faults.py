@@ -10,6 +10,7 @@ from contextlib import closing, suppress
 from random import Random
 
 from testing.memory import processes_of
+from testing.processes import is_running, wait_until
 from testing.torture.fault import Fault
 from testing.torture.stage import Stage
 
@@ -18,7 +19,9 @@ def kill_worker(stage: Stage, dice: Random, _hold: float) -> None:
     """Kill one worker; its supervisor replaces it."""
     workers = [pid for service in stage.services for pid in service.workers()]
     if workers:
-        _signal(dice.choice(workers), signal.SIGKILL)
+        victim = dice.choice(workers)
+        _signal(victim, signal.SIGKILL)
+        wait_until(lambda: not is_running(victim), "it is dead")
 
 
 def kill_service(stage: Stage, dice: Random, _hold: float) -> None:

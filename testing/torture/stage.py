@@ -16,6 +16,7 @@ import httpx
 from testing.databases import migrate_now
 from testing.json_client import JsonClient
 from testing.postgres import Postgres
+from testing.postgres_pair import PostgresPair
 from testing.processes import is_running, wait_until
 from testing.server import NO_CERTIFICATES, Server
 from testing.small_disk import SmallDisk
@@ -78,6 +79,7 @@ class Stage:
     def __init__(self, engine: str, database_url: str, services: list[Service]) -> None:
         self.engine, self.database_url, self.services = engine, database_url, services
         self.postgres: Postgres | None = None
+        self.pair: PostgresPair | None = None
         self.proxy: TcpProxy | None = None
         self.disk: SmallDisk | None = None
         self.clock: Path | None = None
@@ -151,6 +153,19 @@ def postgres_stage() -> Iterator[Stage]:
         stage = Stage("postgresql", postgres.url("torture"), services)
         stage.postgres, stage.proxy, stage.disk, stage.clock = postgres, proxy, disk, clock if fake else None
         yield open_.enter_context(_closing(stage))
+
+
+@contextmanager
+def pair_stage(*, synchronous: bool) -> Iterator[Stage]:
+    """Two services of two workers each on a primary and its standby."""
+    with PostgresPair(synchronous=synchronous, **_POSTGRES) as pair:
+        pair.primary.sql("CREATE DATABASE torture")
+        url = pair.url("torture")
+        migrate_now(url)
+        stage = Stage("postgresql", url, [Service(url), Service(url)])
+        stage.pair = pair
+        with _closing(stage):
+            yield stage
 
 
 def _fake_clock(file: Path) -> dict[str, str]:

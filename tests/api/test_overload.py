@@ -12,6 +12,7 @@ import pytest
 from testing.databases import NewDatabase
 from testing.json_client import JsonClient, arms
 from testing.server import Server
+from testing.torture.open_loop import OpenLoop
 
 pytestmark = pytest.mark.process
 _E = "/v1/experiments"
@@ -55,6 +56,21 @@ def test_forecasts_beyond_the_queue_are_503(untraced_server: Server, key: str) -
     answers = asyncio.run(study())
     assert {(answer.status_code, answer.json().get("code")) for answer in answers} == {(200, None), (503, "overloaded")}
     assert httpx.get(f"{untraced_server.url}{_E}/{key}-0/forecast", timeout=60).status_code == 200
+
+
+@pytest.mark.serial
+def test_refusing_leaves_time_to_serve(sqlite_databases: NewDatabase) -> None:
+    """With sixteen times as many clients as may wait the others are told to come again, and those that may are served."""
+    with Server(sqlite_databases(), BESTARM_QUEUE_LIMIT="16") as server:
+        with JsonClient(server.url) as wire:
+            wire.create("crowded", arms=arms(3))
+        few = asyncio.run(OpenLoop(server.port, "crowded", 16).offer(8_000, 3.0))
+        many = asyncio.run(OpenLoop(server.port, "crowded", 256).offer(8_000, 3.0))
+    assert not few.refused
+    assert many.refused
+    assert many.bare_refusals == 0
+    assert set(many.statuses) == {201, 503}
+    assert len(many.answered) + len(many.refused) > len(few.answered) / 2
 
 
 def test_the_readers_end_with_their_worker(new_database: NewDatabase) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 
 import pytest
 
 from testing.torture.campaign import faults_of, play
 from testing.torture.fault import in_turn
-from testing.torture.stage import Stage, postgres_stage, sqlite_stage
+from testing.torture.stage import Stage, pair_stage, postgres_stage, sqlite_stage
 
 pytestmark = [pytest.mark.process, pytest.mark.serial]
 _SECONDS = 12.0
@@ -23,15 +24,21 @@ _CHOSEN = {
         "connection cut: within_answer",
         "all connections cut",
     ),
+    "synchronous": ("failover",),
+}
+_STAGES: dict[str, Callable[[], AbstractContextManager[Stage]]] = {
+    "sqlite": sqlite_stage,
+    "postgresql": postgres_stage,
+    "synchronous": partial(pair_stage, synchronous=True),
 }
 
 
-@pytest.mark.parametrize("staged", [sqlite_stage, postgres_stage], ids=["sqlite", "postgresql"])
-def test_nothing_is_lost_or_doubled(staged: Callable[[], AbstractContextManager[Stage]]) -> None:
+@pytest.mark.parametrize("staged", _STAGES)
+def test_nothing_is_lost_or_doubled(staged: str) -> None:
     """Clients in processes of their own write down every call; afterwards all of them are compared with the database."""
-    with staged() as stage:
-        chosen = [fault for fault in faults_of(stage) if fault.name in _CHOSEN[stage.engine]]
-        assert len(chosen) == len(_CHOSEN[stage.engine])
+    with _STAGES[staged]() as stage:
+        chosen = [fault for fault in faults_of(stage) if fault.name in _CHOSEN[staged]]
+        assert len(chosen) == len(_CHOSEN[staged])
         (outcome,) = play(stage, [in_turn(chosen)], _SECONDS, print)
     assert outcome.anomalies == []
     assert outcome.unexpected == []

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -21,9 +21,9 @@ from service.storage.postgres_failures import AWAY
 
 if TYPE_CHECKING:
     from asyncpg.prepared_stmt import PreparedStatement
-    from sqlalchemy.ext.asyncio import AsyncEngine
 
     from service.storage.groups.statements import Guard, Query, Stage, Values
+    from service.storage.postgres_hosts import PostgresHosts
 
 # Another worker wrote the same row a moment before.
 _OUTRUN = (asyncpg.UniqueViolationError,)
@@ -44,19 +44,6 @@ SET enable_bitmapscan = off
 _PATIENCE = f"""
 SET lock_timeout = '{LOCK_SECONDS}s'; SET idle_in_transaction_session_timeout = '{LOCK_SECONDS}s'
 """
-
-
-def connection_arguments(engine: AsyncEngine) -> dict[str, Any]:
-    """What asyncpg needs to know to get at the engine's database."""
-    _, arguments = engine.dialect.create_connect_args(engine.url)
-    arguments.pop("async_fallback", None)
-    return {**arguments, "timeout": 10}
-
-
-def connecting(engine: AsyncEngine) -> Callable[[], Awaitable[asyncpg.Connection[Any]]]:
-    """How to open a connection of asyncpg's own to the engine's database."""
-    arguments = connection_arguments(engine)
-    return lambda: asyncpg.connect(**arguments)
 
 
 def _raise_named(failure: Exception) -> NoReturn:
@@ -170,10 +157,11 @@ class PostgresGroup:
 class PostgresGroups:
     """Keeps its connections from group to group, one to write and one to read meanwhile; after any failure it takes new ones."""
 
-    def __init__(self, engine: AsyncEngine, statement_seconds: float) -> None:
-        self._open, self._seconds = connecting(engine), statement_seconds
+    def __init__(self, hosts: PostgresHosts, statement_seconds: float) -> None:
+        self._open, self._seconds = hosts.connect, statement_seconds
         self._idle: list[PostgresGroup] = []
         """Those that are free. The one that was used last comes first: its plans and caches are warm."""
+        self.losses = 0
 
     async def rows(self, query: Query, *columns: Values) -> Sequence[Any]:
         """What the query finds for these columns of values."""
@@ -192,7 +180,11 @@ class PostgresGroups:
         """A single statement is a transaction by itself: it travels once, commit and all."""
         if len(stages) > 1:
             return await self._write_in_steps(guard, stages)
+        losses = self.losses
         link = await self._link()
+        if losses != self.losses:
+            self._idle.append(link)
+            return False
         try:
             if link.has_old_plans():
                 await link.renew_plans()
@@ -206,7 +198,10 @@ class PostgresGroups:
         return done
 
     async def _write_in_steps(self, guard: Guard, stages: Sequence[Stage]) -> bool:
+        losses = self.losses
         async with self._connected() as link:
+            if losses != self.losses:
+                return False
             await link.execute("BEGIN")
             try:
                 done = await link.write_if(guard, stages)
@@ -233,6 +228,7 @@ class PostgresGroups:
             link = self._idle.pop()
             if not link.connection.is_closed():
                 return link
+            self.losses += 1
         return await self._connect()
 
     async def _connect(self) -> PostgresGroup:
@@ -250,6 +246,7 @@ class PostgresGroups:
 
     def _drop(self, failed: PostgresGroup) -> None:
         """What happened to one connection may have happened to the other."""
+        self.losses += 1
         for link in (failed, *self._idle):
             link.connection.terminate()
         self._idle.clear()

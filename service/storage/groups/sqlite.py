@@ -68,6 +68,7 @@ class SqliteGroups:
         self._connection: sqlite3.Connection | None = None
         self._visit: Future[Any] | None = None
         """The last one to the thread."""
+        self.losses = 0
 
     async def run(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
         """Run some work in the thread."""

@@ -42,12 +42,18 @@ class Group(Reads, Protocol):
 class Groups(Reads, Protocol):
     """Where groups come from: one at a time per process. Its own `rows` are read outside of any, also while one is written."""
 
+    losses: int
+    """How often a connection was lost: what the next one leads to may not be the same server."""
+
     def group(self) -> AbstractAsyncContextManager[Group]:
         """Begin a transaction."""
         ...
 
     async def write_if(self, guard: Guard, stages: Sequence[Stage]) -> bool:
-        """All of it in one transaction, durable, if the guard holds; else False, and nothing is written."""
+        """All of it in one transaction, durable, if the guard holds; else False, and nothing is written.
+
+        On a connection that took the place of a lost one no guard holds.
+        """
         ...
 
     async def close(self) -> None:

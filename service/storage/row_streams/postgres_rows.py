@@ -9,6 +9,7 @@ import asyncpg
 
 from service.errors import DatabaseUnavailable
 from service.storage.postgres_failures import AWAY
+from service.storage.postgres_hosts import PostgresHosts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -43,7 +44,7 @@ async def postgres_snapshot(arguments: Mapping[str, Any]) -> AsyncIterator[Postg
     """A read-only transaction of a connection of its own, which ends with the block."""
     settings = {**arguments.get("server_settings", {}), **_SESSION}
     try:
-        connection = await asyncpg.connect(**{**arguments, "server_settings": settings})
+        connection = await PostgresHosts({**arguments, "server_settings": settings}).connect()
     except (*AWAY, asyncpg.PostgresError, ValueError) as refused:
         raise DatabaseUnavailable("The database does not answer.") from refused
     try:

@@ -229,6 +229,8 @@ class GuardedProtocol(HttpToolsProtocol):
         """Do as uvicorn does, but write a deadline down instead of starting a timer for each answer."""
         if self.pipeline or self.transport.is_closing():
             super().on_response_complete()
+            if self.pipeline:
+                self.flow.pause_reading()  # uvicorn reads on after each answer, however many requests wait for theirs
             self.deadline = self.loop.time() + self._limits.body_seconds if self._in_parser else math.inf
             return
         self.server_state.total_requests += 1

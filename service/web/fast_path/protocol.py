@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from service.application.commands.ask import AskAnswer, as_first_given
 from service.application.commands.tell import TellAnswer
-from service.errors import BestArmError, Unauthorized
+from service.errors import BestArmError, Overloaded, Unauthorized
 from service.web.fast_path.connection import GuardedProtocol
 from service.web.fast_path.recogniser import FastRequest, Stranger, recognise
 from service.web.problems import MEDIA_TYPE, STATUS, content_of, problem_for, problem_of_ours
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 _JSON = b"content-type: application/json\r\n"
 _REFUSED_STATUS, _REFUSED_CODE = STATUS[Unauthorized]
 _REFUSED_HEADERS = b"www-authenticate: Bearer\r\ncontent-type: %b\r\n" % MEDIA_TYPE.encode()
+_OVERLOADED_STATUS, _OVERLOADED_CODE = STATUS[Overloaded]
+_OVERLOADED_HEADERS = b"retry-after: 1\r\ncontent-type: %b\r\n" % MEDIA_TYPE.encode()
 _PLACE_OF_ID = b"(id)"
 _REFUSED = content_of(_REFUSED_STATUS, _REFUSED_CODE, str(Unauthorized("unknown")), _PLACE_OF_ID.decode())
 _PHRASES = {status.value: status.phrase.encode() for status in HTTPStatus}
@@ -154,13 +156,25 @@ class FastPathProtocol(GuardedProtocol):
             return False  # it has sent too many: the long way will say so
         try:
             self._enqueue(request.caller, request.key, request.command, request)
+        except Overloaded as full:
+            # The long way would take ten times what the request itself does: nobody would be served for all the refusing.
+            self.loop.call_soon(self._refuse_one_too_many, request, full)
+            self.cycle = request  # type: ignore[assignment] # as far as uvicorn looks at it
+            return True
         except BestArmError:
             if rates is not None:
                 rates.give_back(request.caller)
-            return False  # the queue is full, or the key is not for this: the long way will say so
+            return False  # the key is not for this: the long way will say so
         self._shared.unanswered += 1
         self.cycle = request  # type: ignore[assignment] # as far as uvicorn looks at it
         return True
+
+    def _refuse_one_too_many(self, request: FastRequest, full: Overloaded) -> None:
+        """In the words of the long way."""
+        request.name = name_of(request.name)
+        count_problem(_OVERLOADED_CODE)
+        content = content_of(_OVERLOADED_STATUS, _OVERLOADED_CODE, str(full), request.name.decode())
+        self._write(request, _OVERLOADED_STATUS, _OVERLOADED_HEADERS, content)
 
     def _outcome_arrived(self, request: FastRequest, result: TellAnswer | AskAnswer | None, failure: Exception | None) -> None:
         """Answer; where others wait, deferred to `_answer`, so that the next group goes on its way before anybody is answered."""

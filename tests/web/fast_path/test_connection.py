@@ -6,6 +6,7 @@ import json
 import re
 import socket
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,6 +22,7 @@ from testing.server import Server
 
 pytestmark = pytest.mark.serial
 _LIMIT = 20
+_SENT_AHEAD = 10_000
 _ASK = b"POST /v1/experiments/kept/assignments HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 _CREATE = b"POST /v1/experiments HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 _LOOK = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
@@ -313,3 +315,19 @@ def test_a_client_that_never_reads_is_given_up(strict: Server) -> None:
         _, said = _read_all(never)
         assert len(said) < 6_400_000
         slowly.socket.close()
+
+
+@pytest.mark.process
+def test_requests_that_wait_for_their_answers_are_not_read_on(sqlite_databases: NewDatabase) -> None:
+    """A client that sends faster than it is answered, and reads every answer, takes no more memory the longer it goes on."""
+    padded = b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\nx-padding: " + b"x" * 1_000 + b"\r\n\r\n"
+    with Server(sqlite_databases()) as server, socket.create_connection(("127.0.0.1", server.port), timeout=60) as link:
+        before = most_memory(server)
+        sending = threading.Thread(target=link.sendall, args=(padded * _SENT_AHEAD,))
+        sending.start()
+        answered = 0
+        with link.makefile("rb") as answers:
+            while answered < _SENT_AHEAD:
+                answered += answers.readline().endswith(b"HTTP/1.1 200 OK\r\n")
+        sending.join()
+        assert most_memory(server) - before < 1_500 * _SENT_AHEAD

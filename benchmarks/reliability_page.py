@@ -1,0 +1,219 @@
+"""The tables of docs/reliability.md, from what the campaign found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).parents[1] / "docs" / "reliability.md"
+_HEADS = {
+    "sqlite": "SQLite",
+    "postgresql": "PostgreSQL",
+    "synchronous": "a synchronous pair",
+    "asynchronous": "an asynchronous pair",
+}
+_KILLS = "kill -9"
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    lines = [list(head), ["---"] * len(list(head)), *rows]
+    return "\n".join(
+        "| " + " | ".join(f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in line) + " |" for line in lines
+    )
+
+
+def _rows(found: dict[str, Any], parts: Iterable[str]) -> list[tuple[str, dict[str, Any]]]:
+    return [(part, row) for part in parts if part in found for row in found[part]["result"]]
+
+
+def _of_faults(found: dict[str, Any], *parts: str) -> str:
+    head = (
+        "fault",
+        "on",
+        "injections",
+        "calls in flight",
+        "acknowledged",
+        "lost",
+        "doubled",
+        "other",
+        "recovery: median",
+        "worst",
+    )
+    return _table(
+        head,
+        (
+            (
+                row["fault"],
+                _HEADS[part],
+                row["injections"],
+                row["in_flight"],
+                row["acknowledged"],
+                row["lost"],
+                row["doubled"],
+                row["other_anomalies"],
+                f"{row['recovery_median_seconds']:.2f} s",
+                f"{row['recovery_worst_seconds']:.2f} s",
+            )
+            for part, row in _rows(found, parts)
+        ),
+    )
+
+
+def _totals(found: dict[str, Any]) -> str:
+    rows = [row for _, row in _rows(found, ("sqlite", "postgresql", "synchronous"))]
+
+    def injected(*names: str) -> int:
+        return sum(row["injections"] for row in rows if row["fault"].startswith(names))
+
+    hung_up, effect = (sum(row[name] for row in rows) for name in ("hung_up", "hung_up_took_effect"))
+    counted = (
+        (
+            "`kill -9`, of a worker, a service, a supervisor, PostgreSQL, a session's process, a primary",
+            injected(_KILLS, "failover"),
+        ),
+        ("restarts of PostgreSQL, in order, at once or killed", injected("restart", f"{_KILLS} of PostgreSQL")),
+        ("failovers with a synchronous standby", injected("failover")),
+        ("connections cut, delayed or dropped", injected("connection", "all connections")),
+        ("all faults", sum(row["injections"] for row in rows)),
+        ("calls", sum(row["calls"] for row in rows)),
+        ("acknowledged", sum(row["acknowledged"] for row in rows)),
+        ("acknowledged and lost", sum(row["lost"] for row in rows)),
+        ("doubled", sum(row["doubled"] for row in rows)),
+        ("other promises broken", sum(row["other_anomalies"] for row in rows)),
+        ("answers that were neither success, nor refusal, nor 503", sum(len(row["unexpected"]) for row in rows)),
+    )
+    share = f"{effect:,} of {hung_up:,} ({effect / max(1, hung_up):.0%})"
+    return _table(("what", "how many"), [*counted, ("asks whose client hung up and that took effect all the same", share)])
+
+
+def _greedy(found: dict[str, Any]) -> str:
+    head = ("who", "came to", "asks of others meanwhile", "failed", "slowest", "memory before, after", "open files before, after")
+    return _table(
+        head,
+        (
+            (
+                row["what"],
+                row["came_to"],
+                row["others"],
+                row["others_failed"],
+                f"{row['others_worst_ms']:,} ms",
+                f"{row['megabytes_before']}, {row['megabytes_after']} MB",
+                f"{row['files_before']}, {row['files_after']}",
+            )
+            for row in found["greedy"]["result"]
+        ),
+    )
+
+
+def _overload(found: dict[str, Any]) -> str:
+    head = (
+        "offered",
+        "asks a second",
+        "of those sent",
+        "answered a second",
+        "of the best",
+        "slowest of 100",
+        "refused",
+        "refusal: median",
+        "99%",
+        "well again",
+    )
+    steps = found["overload"]["result"]["steps"]
+    best = max(step["goodput_per_second"] for step in steps)
+    return _table(
+        head,
+        (
+            (
+                f"{step['times']:g} times",
+                step["offered_per_second"],
+                step["sent_per_second"],
+                step["goodput_per_second"],
+                f"{step['goodput_per_second'] / best:.0%}",
+                f"{step['answered_p99_ms']:g} ms",
+                step["refused"],
+                f"{step['refused_median_ms']:g} ms",
+                f"{step['refused_p99_ms']:g} ms",
+                f"{step['recovery_seconds']:g} s",
+            )
+            for step in steps
+        ),
+    )
+
+
+def _soak(found: dict[str, Any]) -> str:
+    head = (
+        "minutes",
+        "calls",
+        "failed",
+        "memory at first, half way, at last",
+        "slope of the second half",
+        "open files half way, at last",
+        "median ask early, late",
+    )
+    runs = [found[part]["result"] for part in ("soak", "long soak") if part in found]
+    return _table(
+        head,
+        (
+            (
+                round(run["seconds"] / 60),
+                run["calls"],
+                run["failed"],
+                f"{run['megabytes_at_first']}, {run['megabytes_in_the_middle']}, {run['megabytes_at_last']} MB",
+                f"{run['megabytes_an_hour']} MB an hour (single samples are {run['megabytes_off_the_line']} MB off it)",
+                f"{run['files_in_the_middle']}, {run['files_at_last']}",
+                f"{run['ask_median_ms_second_fifth']}, {run['ask_median_ms_last_fifth']} ms",
+            )
+            for run in runs
+        ),
+    )
+
+
+def _fuzz(found: dict[str, Any]) -> str:
+    result = found["fuzz"]["result"]
+    shown = ", ".join(f"{count:,} of {status}" for status, count in sorted(result["statuses"].items()))
+    rows = (
+        ("connections, of one to five requests each", result["cases"]),
+        ("answers", result["answers"]),
+        ("by status", shown),
+        ("differences in status, body or rows", len(result["differences"])),
+        ("answers of 5xx other than 503, or with a stack trace", len(result["failures"])),
+    )
+    return _table(("what", "how many"), rows)
+
+
+def _circumstances(found: dict[str, Any]) -> str:
+    head = ("part", "took", "load of the machine at its end (1, 5, 15 minutes)", "what else ran")
+    return _table(
+        head,
+        (
+            (part, f"{kept['took_seconds']:,} s", ", ".join(map(str, kept["load"])), kept["beside"])
+            for part, kept in found.items()
+        ),
+    )
+
+
+_TABLES: dict[str, tuple[tuple[str, ...], Callable[[dict[str, Any]], str]]] = {
+    "totals": (("sqlite", "postgresql", "synchronous"), _totals),
+    "faults": (("sqlite", "postgresql"), lambda found: _of_faults(found, "sqlite", "postgresql")),
+    "failover": (("synchronous", "asynchronous"), lambda found: _of_faults(found, "synchronous", "asynchronous")),
+    "greedy": (("greedy",), _greedy),
+    "overload": (("overload",), _overload),
+    "soak": (("soak",), _soak),
+    "fuzz": (("fuzz",), _fuzz),
+    "circumstances": ((), _circumstances),
+}
+
+
+def page_of(page: str, found: dict[str, Any]) -> str:
+    """The page with the tables of those parts that have been played between their marks."""
+    for name, (parts, table) in _TABLES.items():
+        if all(part in found for part in parts):
+            head, rest = page.split(f"<!-- {name} -->\n", 1)
+            page = f"{head}<!-- {name} -->\n{table(found)}\n<!-- end -->{rest.split('<!-- end -->', 1)[1]}"
+    return page
+
+
+def write_page(found: dict[str, Any]) -> None:
+    """Put the tables on the page."""
+    PAGE.write_text(page_of(PAGE.read_text(), found))

@@ -1,0 +1,27 @@
+"""Clients that take more than their part: others are served meanwhile, and afterwards everything is as before."""
+
+from __future__ import annotations
+
+import pytest
+
+from testing.databases import NewDatabase
+from testing.json_client import JsonClient
+from testing.server import Server
+from testing.torture.greedy import KINDS, beside, create_experiments
+
+pytestmark = pytest.mark.process
+_OTHERS = "1,000 streams that vanish", "20 batches of 10,000 at once", "a pipelining flood", "idle connections"
+_FEW_FILES, _FEW_MEGABYTES = 60, 600
+
+
+@pytest.mark.parametrize("kind", _OTHERS)
+def test_nobody_else_is_refused(sqlite_databases: NewDatabase, kind: str) -> None:
+    """Not one ask of another client fails, no connection stays, and memory has a bound."""
+    with Server(sqlite_databases()) as server:
+        with JsonClient(server.url) as client:
+            create_experiments(client)
+        found = beside(server, kind, KINDS[kind])
+    assert found["others_failed"] == 0
+    assert found["others"] > 0
+    assert found["files_after"] - found["files_before"] < _FEW_FILES
+    assert found["megabytes_after"] - found["megabytes_before"] < _FEW_MEGABYTES
