@@ -118,16 +118,6 @@ class Stage:
 
 
 @contextmanager
-def _small_disk() -> Iterator[SmallDisk | None]:
-    """Where that is possible."""
-    if not SmallDisk.is_possible():
-        yield None
-        return
-    with SmallDisk(_DISK_BYTES) as disk:
-        yield disk
-
-
-@contextmanager
 def _closing(stage: Stage) -> Iterator[Stage]:
     try:
         yield stage
@@ -140,18 +130,17 @@ def _closing(stage: Stage) -> Iterator[Stage]:
 def postgres_stage() -> Iterator[Stage]:
     """Two services of two workers each on one PostgreSQL; the second one goes through a proxy, and by a clock of its own."""
     with ExitStack() as open_:
-        disk = open_.enter_context(_small_disk())
+        disk = open_.enter_context(SmallDisk(_DISK_BYTES))
         folder = Path(open_.enter_context(tempfile.TemporaryDirectory(prefix="bestarm-stage-")))
-        postgres = open_.enter_context(Postgres(folder if disk is None else disk.folder, **_POSTGRES))
+        postgres = open_.enter_context(Postgres(disk.folder, **_POSTGRES))
         postgres.sql("CREATE DATABASE torture")
         migrate_now(postgres.url("torture"))
         proxy = open_.enter_context(TcpProxy(postgres_socket(postgres.folder)))
         clock = folder / "clock"
         clock.write_text("+0")
-        fake = _fake_clock(clock) if _FAKETIME.exists() else {}
-        services = [Service(postgres.url("torture")), Service(proxy.url("torture"), fake)]
+        services = [Service(postgres.url("torture")), Service(proxy.url("torture"), _fake_clock(clock))]
         stage = Stage("postgresql", postgres.url("torture"), services)
-        stage.postgres, stage.proxy, stage.disk, stage.clock = postgres, proxy, disk, clock if fake else None
+        stage.postgres, stage.proxy, stage.disk, stage.clock = postgres, proxy, disk, clock
         yield open_.enter_context(_closing(stage))
 
 
@@ -169,6 +158,8 @@ def pair_stage(*, synchronous: bool) -> Iterator[Stage]:
 
 
 def _fake_clock(file: Path) -> dict[str, str]:
+    if not _FAKETIME.exists():
+        raise RuntimeError("faketime is not installed: `apt-get install faketime`.")
     return {
         "LD_PRELOAD": " ".join(filter(None, [os.environ.get("LD_PRELOAD"), str(_FAKETIME)])),
         "FAKETIME_TIMESTAMP_FILE": str(file),
@@ -181,9 +172,8 @@ def _fake_clock(file: Path) -> dict[str, str]:
 def sqlite_stage() -> Iterator[Stage]:
     """One service of two workers on one file."""
     with ExitStack() as open_:
-        disk = open_.enter_context(_small_disk())
-        folder = Path(open_.enter_context(tempfile.TemporaryDirectory(prefix="bestarm-stage-")))
-        url = f"sqlite:///{(folder if disk is None else disk.folder) / 'bestarm.db'}"
+        disk = open_.enter_context(SmallDisk(_DISK_BYTES))
+        url = f"sqlite:///{disk.folder / 'bestarm.db'}"
         stage = Stage("sqlite", url, [Service(url)])
         stage.disk = disk
         yield open_.enter_context(_closing(stage))

@@ -10,7 +10,7 @@ from testing.server import Server
 from testing.torture.greedy import KINDS, beside, create_experiments
 
 pytestmark = pytest.mark.process
-_OTHERS = "1,000 streams that vanish", "20 batches of 10,000 at once", "a pipelining flood", "idle connections"
+_OTHERS = tuple(KINDS)
 _FEW_FILES, _FEW_MEGABYTES = 60, 600
 
 
