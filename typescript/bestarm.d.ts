@@ -845,7 +845,7 @@ export interface paths {
         };
         /**
          * Readyz
-         * @description The database answers and has the newest schema.
+         * @description The database answers and has a schema that this release may use.
          */
         get: operations["readyz"];
         put?: never;
