@@ -85,6 +85,14 @@ class TracedWriter(Writer):
         """Of what was queued and is not answered yet."""
         return self._timelines.get(recipient)
 
+    async def _refuse_locked(self, group: list[QueuedRequest[Any]]) -> None:
+        before = list(group)
+        await super()._refuse_locked(group)
+        kept = {id(request) for request in group}
+        for request in before:
+            if id(request) not in kept:
+                self._timelines.pop(request.recipient, None)
+
     async def _is_served(self, group: list[QueuedRequest[Any]], *, others_may_join: bool = True) -> bool:
         ahead = sum(request.result is not UNDECIDED for request in group)
         timeline = self._group = GroupTimeline(len(group), ahead)

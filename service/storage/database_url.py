@@ -16,7 +16,10 @@ _DRIVERS = {
 }
 _PORT = "5432"
 # scheme://user:password@one:5432,other:5432/database, as libpq writes it: SQLAlchemy cannot read several hosts in this place.
-_SEVERAL = re.compile(r"(?P<scheme>[\w+]+://)(?P<login>[^@/?]*@)?(?P<hosts>[^@/?]*,[^@/?]*)(?P<rest>.*)", re.DOTALL)
+# A login is read first and as SQLAlchemy reads it, so that no part of a password is ever taken for a host.
+_SEVERAL = re.compile(
+    r"(?P<scheme>[\w+]+://)(?P<login>(?>(?:[^:/@]*(?::[^@]*)?@)?))(?P<hosts>[^@/?]*,[^@/?]*)(?P<rest>(?:[/?][^@]*)?)", re.DOTALL
+)
 _HOST = re.compile(r"(?:\[(?P<six>[^\]]+)\]|(?P<name>[^\[\]:]+|/.+?))(?::(?P<port>\d+))?")
 
 
@@ -54,7 +57,7 @@ def display_url(url: str) -> str:
 def _parsed(url: str) -> URL:
     """Several hosts are named in the query, all with their ports; the one that takes writes is meant, unless it is said."""
     several = _SEVERAL.fullmatch(url)
-    parsed = make_url(url if several is None else several["scheme"] + (several["login"] or "") + several["rest"])
+    parsed = make_url(url if several is None else several["scheme"] + several["login"] + several["rest"])
     hosts = _listed(parsed, "host") if several is None else several["hosts"].split(",")
     if parsed.get_backend_name() == "sqlite" or len(hosts) <= 1:
         return parsed

@@ -73,3 +73,16 @@ def test_no_password_is_shown() -> None:
         shown = display_url(f"postgresql://me:secret@{hosts}/db")
         assert "secret" not in shown
         assert "other" in shown or hosts == "one"
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["postgresql://me:1234,secret@one/db", "postgresql://me:se:cret,x/y@one/db", "postgresql://me:secret,a?b@one:5432/db"],
+)
+def test_no_part_of_a_password_is_a_host(url: str) -> None:
+    """Commas, colons and slashes in it are its own; a message shows none of it."""
+    assert async_url(url).host == "one"
+    shown = display_url(url)
+    assert "secret" not in shown
+    assert "cret" not in shown
+    assert "1234" not in shown

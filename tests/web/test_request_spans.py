@@ -40,7 +40,11 @@ def collector() -> Iterator[Collector]:
 def traced(sqlite_databases: NewDatabase, collector: Collector) -> Iterator[Server]:
     """A service that sends them."""
     with Server(
-        sqlite_databases(), key=ADMIN_KEY, BESTARM_OTLP_ENDPOINT=collector.url, OTEL_BSP_SCHEDULE_DELAY=_QUICKLY
+        sqlite_databases(),
+        measured=True,
+        key=ADMIN_KEY,
+        BESTARM_OTLP_ENDPOINT=collector.url,
+        OTEL_BSP_SCHEDULE_DELAY=_QUICKLY,
     ) as running:
         yield running
         assert running.log.read_text() == ""

@@ -253,13 +253,23 @@ class KnownCallers:
         change = await stored_api_keys.last_change(connection)
         if change == self._change:
             return True
-        changed = await stored_api_keys.changed_since(connection, self._change, _KEYS_AT_ONCE)
+        has_fallen_back = change < self._change  # another database, or this one as it was: numbers are given out again
+        changed = await stored_api_keys.changed_since(connection, 0 if has_fallen_back else self._change, _KEYS_AT_ONCE)
+        if has_fallen_back:
+            self._forget_keys()
         for number, key in changed:
             self._change = number
             self._learn(key)
         if len(changed) < _KEYS_AT_ONCE:
             self._change = max(self._change, change)
         return self._change >= change
+
+    def _forget_keys(self) -> None:
+        self._change = 0
+        for digest in self._digests.values():
+            self._by_digest.pop(digest, None)
+        self._digests.clear()
+        self._revoked.clear()
 
     def _learn(self, key: ApiKey) -> None:
         if key.revoked_at is None:

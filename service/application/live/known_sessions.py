@@ -49,7 +49,12 @@ class KnownSessions:
         change = await stored_sessions.last_change(connection)
         if change == self._change:
             return True
-        changed = await stored_sessions.changed_since(connection, self._change, _SESSIONS_AT_ONCE)
+        has_fallen_back = change < self._change  # another database, or this one as it was: numbers are given out again
+        changed = await stored_sessions.changed_since(connection, 0 if has_fallen_back else self._change, _SESSIONS_AT_ONCE)
+        if has_fallen_back:
+            self._change = 0
+            self._by_digest.clear()
+            self._ended.clear()
         for number, session in changed:
             self._change = number
             self._learn(session)

@@ -37,6 +37,7 @@ from service.web.problems import BadRequest
 
 _NEITHER_QUOTES_NOR_BRACKETS = bytes(set(range(256)).difference(b'"{}[]'))
 _FLAT = 4
+_SPLIT_AT_ONCE = 16 * 1024
 # Where the fingerprint of a body is left for those who repeat answers.
 FINGERPRINT = "bestarm.fingerprint"
 _KEY = re.compile(KEY_PATTERN)
@@ -242,10 +243,20 @@ def _surely_plain(body: bytes) -> bool:
         return False
     # Two quotes side by side enclose nothing, or lie between two texts: without them the same brackets are outside of texts.
     kept = body.translate(None, _NEITHER_QUOTES_NOR_BRACKETS).replace(b'""', b"")
-    brackets = b"".join(kept.split(b'"')[::2])
+    brackets = _outside_of_texts(kept)
     for _ in range(_FLAT):
         brackets = brackets.replace(b"{}", b"").replace(b"[]", b"")
     return not brackets
+
+
+def _outside_of_texts(kept: bytes) -> bytes:
+    """What does not stand between two quotes. Bit by bit: all that lies between them at once takes fifteen times its size."""
+    outside, in_text = bytearray(), 0
+    for start in range(0, len(kept), _SPLIT_AT_ONCE):
+        parts = kept[start : start + _SPLIT_AT_ONCE].split(b'"')
+        outside += b"".join(parts[in_text::2])
+        in_text = (in_text + len(parts) - 1) % 2
+    return bytes(outside)
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from service.domain import limits
+from service.web.fast_path.flow import FlowOfTurns
 from service.web.problems import problem
 from service.web.request_context import BODY_PACE, name_request
 from service.web.request_metrics import count_request
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
 _READING_SECONDS = 1.0
 # A target that is a whole URL, and its authority without a user.
 _ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@]*@)?([^/?#]*)")
-# So many times the limit, and those beyond it are closed without being read to.
-_CROWD = 1.125
+_CROWD = 1.125  # times the limit, and those beyond it are closed without being read to
 # What the parser gets at once: a waiting request takes forty times the memory of its bytes. Of a body more: each piece copies it.
 _PIECE, _PIECE_OF_BODY = 4 * 1024, 32 * 1024
 
@@ -149,6 +149,7 @@ class GuardedProtocol(HttpToolsProtocol):
         single_write = SingleWriteTransport(transport, self.loop)
         self.write_whole = single_write.write_whole
         super().connection_made(cast("asyncio.Transport", single_write))
+        self.flow = FlowOfTurns(cast("asyncio.Transport", single_write), self.pipeline)
         self._connections: OpenConnections = self.app.state.connections
         self._limits, others = self._connections.limits, self._connections.open
         self.deadline = self.loop.time() + self._limits.head_seconds
@@ -251,11 +252,12 @@ class GuardedProtocol(HttpToolsProtocol):
         """Do as uvicorn does, but write a deadline down instead of starting a timer for each answer."""
         if self.pipeline or self.transport.is_closing():
             super().on_response_complete()
-            if self.pipeline:
-                self.flow.pause_reading()  # uvicorn reads on after each answer, however many requests wait for theirs
-            elif self._unparsed and not self.transport.is_closing():
+            if not self.pipeline and not self.transport.is_closing():
                 self._parse_in_pieces(self._unparsed)
-            self.deadline = self.loop.time() + self._limits.body_seconds if self._in_parser else math.inf
+                self.flow.resume_reading()
+            if not self._is_refused:
+                is_awaited = self._in_parser and not self.pipeline
+                self.deadline = self.loop.time() + self._limits.body_seconds if is_awaited else math.inf
             return
         self.server_state.total_requests += 1
         if self.flow.read_paused:
@@ -270,8 +272,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def shutdown(self) -> None:
         """Stop with the request that is there; a connection that waits for one has a while to send it.
 
-        A proxy may be sending one just now. Answered, it learns with the answer that the connection ends; closed on it, it could
-        not know whether the request took effect, and would have to fail it.
+        A proxy may be sending one just now: closed on it, it could not know whether the request took effect, and would fail it.
         """
         self._is_last_request = True
         if self._limits.drain_seconds and (self.cycle is None or self.cycle.response_complete):
@@ -329,8 +330,8 @@ class GuardedProtocol(HttpToolsProtocol):
         if self.cycle is not None and not self.cycle.response_complete:
             self.cycle.disconnected = True
             self.cycle.message_event.set()
-            if getattr(self.cycle, "response_started", False):
-                self.transport.close()
+            if self.pipeline or getattr(self.cycle, "response_started", False):
+                self.transport.close()  # an answer is under way, to this request or to one before it
                 return
         given = next((value for name, value in self.headers or () if name == b"x-request-id"), b"")
         self.write_whole(copy_context().run(self._problem, given, status, code, detail, dict(headers or {})))

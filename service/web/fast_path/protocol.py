@@ -28,6 +28,8 @@ from service.web.request_context import name_of, name_request
 from service.web.request_metrics import count_auth_failure, count_problem, count_request
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
     from fastapi import Response
 
     from service.application.context import Context
@@ -134,7 +136,20 @@ class FastPathProtocol(GuardedProtocol):
         stranger.name = name_of(stranger.name)
         count_problem(_REFUSED_CODE)
         count_auth_failure(refusal.reason or "unknown")
-        self._write(stranger, _REFUSED_STATUS, _REFUSED_HEADERS, _REFUSED.replace(_PLACE_OF_ID, stranger.name))
+        answer = _REFUSED.replace(_PLACE_OF_ID, stranger.name)
+        if self.flow.write_paused:
+            self._begin(self._refuse_when_read(stranger, answer))
+        else:
+            self._write(stranger, _REFUSED_STATUS, _REFUSED_HEADERS, answer)
+
+    async def _refuse_when_read(self, stranger: Stranger, answer: bytes) -> None:
+        await self.flow.drain()
+        self._write(stranger, _REFUSED_STATUS, _REFUSED_HEADERS, answer)
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self.loop.create_task(work)
+        task.add_done_callback(self.tasks.discard)
+        self.tasks.add(task)
 
     def has_begun(self) -> bool:
         """Is part of a request there?"""
@@ -170,7 +185,10 @@ class FastPathProtocol(GuardedProtocol):
         return True
 
     def _refuse_one_too_many(self, request: FastRequest, full: Overloaded) -> None:
-        """In the words of the long way."""
+        """In the words of the long way, which one who does not read gets when there is room for it."""
+        if self.flow.write_paused:
+            self._answer(request, None, full)
+            return
         request.name = name_of(request.name)
         count_problem(_OVERLOADED_CODE)
         content = content_of(_OVERLOADED_STATUS, _OVERLOADED_CODE, str(full), request.name.decode())
@@ -192,9 +210,7 @@ class FastPathProtocol(GuardedProtocol):
                 return
         except Exception as trouble:  # noqa: BLE001 - nobody is left waiting: it becomes a problem below
             result, failure = None, trouble
-        task = self.loop.create_task(self._answer_slowly(request, result, failure))
-        task.add_done_callback(self.tasks.discard)
-        self.tasks.add(task)
+        self._begin(self._answer_slowly(request, result, failure))
 
     async def _answer_slowly(
         self, request: FastRequest, result: TellAnswer | AskAnswer | None, failure: Exception | None

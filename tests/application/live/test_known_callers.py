@@ -132,3 +132,21 @@ def test_use_is_written_once_a_minute(database_url: str, monkeypatch: pytest.Mon
         assert (await last_use() or 0) > first
 
     _run(database_url, doing)
+
+
+def test_keys_are_learned_anew_after_a_fallback(database_url: str) -> None:
+    """A standby that was behind has taken over: its numbers of changes are lower, and what it does not know is no key."""
+
+    async def doing(database: Database) -> None:
+        kept, lost = await _new_key(database), await _new_key(database)
+        callers = KnownCallers(database, None)
+        for _, secret in (kept, lost):
+            await callers.identified(secret)
+        async with database.writing() as connection:
+            await connection.exec_driver_sql(f"DELETE FROM api_keys WHERE id = '{lost[0]}'")
+            await connection.exec_driver_sql("UPDATE api_key_changes SET number = 1")
+        await callers.refresh()
+        assert callers.refusal_of(kept[1], is_new=False) is None
+        assert callers.refusal_of(lost[1], is_new=False) is not None
+
+    _run(database_url, doing)

@@ -317,6 +317,21 @@ def test_a_client_that_never_reads_is_given_up(strict: Server) -> None:
         slowly.socket.close()
 
 
+def test_a_body_whose_turn_has_not_come_is_not_too_late(strict: Server) -> None:
+    """It is we who do not read it, while another request's answer is under way: nothing is said in between."""
+    wire = Wire(strict)
+    late = _ASK + b"Content-Length: 9000\r\n\r\n" + b" " * 8_990
+    wire.send(_LOOK + b"\r\n" + b"GET /v1/experiments/kept/stream HTTP/1.1\r\nHost: localhost\r\n\r\n" + late)
+    said, until = b"", time.monotonic() + 4
+    wire.socket.settimeout(0.5)
+    while time.monotonic() < until:
+        with suppress(TimeoutError):
+            said += wire.socket.recv(65536)
+    wire.socket.close()
+    assert said.count(b"HTTP/1.1 200 OK") == 2
+    assert b" 408 " not in said
+
+
 @pytest.mark.process
 def test_requests_that_wait_for_their_answers_are_not_read_on(sqlite_databases: NewDatabase) -> None:
     """A client that sends faster than it is answered, and reads every answer, takes no more memory the longer it goes on."""
