@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 
 from service import __version__
 from service.errors import DatabaseNotMigrated
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
 
 # Any number will do, as long as all workers that migrate at once use the same.
 _MIGRATION_LOCK = 0xBE57A53
+# A migration that waits for a table, behind an export or a dump, keeps all others who write to it waiting behind itself. So it
+# waits shortly, lets them go on, and tries again, for ten minutes in all.
+_LOCK_SECONDS, _PAUSE_SECONDS, _MOST_TRIES = 2, 3, 120
+_LOCKED = "55P03"
 
 
 def _config() -> Config:
@@ -87,6 +93,25 @@ def _check(found: Schema) -> None:
         )
 
 
+def _upgrade(connection: Connection) -> None:
+    """Run what is missing, all in one transaction on PostgreSQL, when nobody holds what it needs."""
+    config = _config()
+    config.attributes["connection"] = connection
+    if connection.dialect.name == "postgresql":
+        connection.execute(text(f"SET lock_timeout = '{_LOCK_SECONDS}s'"))
+        connection.commit()
+    for turn in range(1, _MOST_TRIES + 1):
+        try:
+            command.upgrade(config, "head")
+        except DBAPIError as failure:
+            connection.rollback()
+            if turn == _MOST_TRIES or getattr(failure.orig, "sqlstate", None) != _LOCKED:
+                raise
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            return
+
+
 async def migrate(database: Database) -> Schema:
     """Run what is missing; how far the database is then. One that is further already is left alone, if this release may use it.
 
@@ -101,9 +126,7 @@ async def migrate(database: Database) -> Schema:
         found = _current(connection)
         if found is None or found in _known():
             connection.rollback()
-            config = _config()
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+            _upgrade(connection)
         else:
             _check(schema_compatibility.recorded(connection, found))
         schema = schema_compatibility.recorded(connection, _current(connection))

@@ -6,6 +6,8 @@ import asyncio
 import os
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 from sqlalchemy import inspect
@@ -20,7 +22,8 @@ from service.storage.database import Database
 from service.storage.migrate import current, head
 from service.storage.schema_compatibility import TABLE
 from service.storage.tables import metadata
-from testing.databases import NewDatabase
+from testing.databases import NewDatabase, migrate_now
+from testing.postgres import Postgres
 from testing.rows import Rows
 from testing.workers import Workers
 
@@ -54,6 +57,28 @@ def test_the_tables_are_those_that_the_code_declares(spare: str) -> None:
     """`alembic check` finds nothing to migrate."""
     checked = alembic(spare, "check")
     assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+@pytest.mark.process
+def test_a_migration_keeps_nobody_waiting_for_long(postgres: Postgres) -> None:
+    """While an export holds a table that it has to change, it tries again and again, and others write between its tries."""
+    url = postgres.copy_of("template_bestarm", "locked_migration")
+    assert alembic(url, "downgrade", "0017").returncode == 0
+    exported = "BEGIN; SELECT 1 FROM assignments; SELECT pg_sleep(7); COMMIT"
+    exporting = threading.Thread(target=postgres.sql, args=(exported, "locked_migration"))
+    exporting.start()
+    time.sleep(0.5)
+    migrating = threading.Thread(target=migrate_now, args=(url,))
+    migrating.start()
+    waited = []
+    while migrating.is_alive():
+        began = time.monotonic()
+        postgres.sql("BEGIN; LOCK TABLE assignments IN ROW EXCLUSIVE MODE; COMMIT", "locked_migration")
+        waited.append(time.monotonic() - began)
+        time.sleep(0.1)
+    exporting.join()
+    assert asyncio.run(tables_of(url))[1] == head()
+    assert max(waited) < 5, "less than the export took"
 
 
 @pytest.mark.process
