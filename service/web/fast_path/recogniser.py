@@ -57,6 +57,17 @@ _read_ask = msgspec.json.Decoder(_AskBody).decode
 _read_tell = msgspec.json.Decoder(_TellBody).decode
 
 
+class LastKey:
+    """The key that a connection has sent last. Most send the same one with each request: it need not be hashed again."""
+
+    __slots__ = ("digest", "header")
+
+    def __init__(self) -> None:
+        self.header: bytes | None = None
+        """As it came, with its scheme."""
+        self.digest = b""
+
+
 class NobodyWaiting:
     """Stands where uvicorn has an event for who waits for more of a request: this one is whole. It keeps no state."""
 
@@ -137,7 +148,9 @@ class Stranger:
         self.response_complete = self.disconnected = False
 
 
-def recognise(data: bytes, hosts: Container[bytes], known: Known) -> FastRequest | Stranger | Literal["begun"] | None:
+def recognise(
+    data: bytes, hosts: Container[bytes], known: Known, last: LastKey
+) -> FastRequest | Stranger | Literal["begun"] | None:
     """The request of a caller that is known, to one of these hosts, if the data is nothing else; or some of it is missing yet."""
     line, end = _LINE.match(data), data.find(b"\r\n\r\n")
     if line is None or not 0 < end <= _LONGEST_HEAD:
@@ -159,20 +172,30 @@ def recognise(data: bytes, hosts: Container[bytes], known: Known) -> FastRequest
         return "begun" if missing > 0 else None
     key, assignment = line.groups()
     route, name = _ASK_ROUTE if assignment is None else _TELL_ROUTE, headers.get(b"x-request-id", b"")
-    caller = _caller(headers.get(b"authorization"), known)
+    caller = _caller(headers.get(b"authorization"), known, last)
     if not isinstance(caller, Caller):
         return None if caller is None else Stranger(caller, name, route)
     command = _command(assignment, headers, body)
     return None if command is None else FastRequest(caller, key.decode(), command, name, route)
 
 
-def _caller(authorization: bytes | None, known: Known) -> Caller | bytes | None:
+def _caller(authorization: bytes | None, known: Known, last: LastKey) -> Caller | bytes | None:
     """Who it is, or the secret that is not known; what pages send, whose origin is looked at, takes the long way."""
-    secret = None if authorization is None else secret_in(authorization)
-    if secret is None and authorization is not None:
+    if authorization is None:
+        return known(None)
+    if authorization == last.header:
+        caller = known(last.digest)
+        if caller is not None:
+            return caller
+    secret = secret_in(authorization)
+    if secret is None or is_public(secret):
         return None
-    caller = known(None if secret is None else digest_of(secret))
-    return None if is_public(secret) else caller or secret
+    digest = digest_of(secret)
+    caller = known(digest)
+    if caller is None:
+        return secret
+    last.header, last.digest = authorization, digest
+    return caller
 
 
 def _content(result: TellAnswer | AskAnswer) -> bytes:

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from service.application.commands.ask import Ask
 from service.application.commands.tell import Tell
-from service.domain.callers import ANYBODY, Caller
+from service.domain.api_keys import digest_of
+from service.domain.callers import ALL_SCOPES, ANYBODY, Caller
 from service.web.fast_path import recogniser
-from service.web.fast_path.recogniser import FastRequest
+from service.web.fast_path.recogniser import FastRequest, Stranger
 
 _HOSTS = {b"x", b"127.0.0.1:8000"}
 _ID = "asg_" + "0" * 26 + "1"
@@ -33,7 +34,7 @@ def request(
 
 def read(data: bytes) -> FastRequest:
     """It is one."""
-    found = recogniser.recognise(data, _HOSTS, _known)
+    found = recogniser.recognise(data, _HOSTS, _known, recogniser.LastKey())
     assert isinstance(found, FastRequest)
     return found
 
@@ -56,10 +57,10 @@ def test_a_body_that_is_still_on_its_way() -> None:
     """All of it, or its end."""
     whole = request()
     head = whole.index(b"\r\n\r\n") + 4
-    assert [recogniser.recognise(whole[:size], _HOSTS, _known) for size in range(head, len(whole))] == ["begun"] * (
-        len(whole) - head
-    )
-    assert {recogniser.recognise(whole[:size], _HOSTS, _known) for size in range(head)} == {None}
+    assert [recogniser.recognise(whole[:size], _HOSTS, _known, recogniser.LastKey()) for size in range(head, len(whole))] == [
+        "begun"
+    ] * (len(whole) - head)
+    assert {recogniser.recognise(whole[:size], _HOSTS, _known, recogniser.LastKey()) for size in range(head)} == {None}
 
 
 @pytest.mark.parametrize(
@@ -120,7 +121,7 @@ def test_a_body_that_is_still_on_its_way() -> None:
 )
 def test_anything_else_is_left_to_uvicorn(data: bytes) -> None:
     """Be it right or wrong: it has a parser for all of HTTP, and FastAPI the words."""
-    assert recogniser.recognise(data, _HOSTS, _known) is None
+    assert recogniser.recognise(data, _HOSTS, _known, recogniser.LastKey()) is None
 
 
 class Parsed:
@@ -168,7 +169,7 @@ def test_what_it_takes_uvicorn_would_read_alike(changes: list[tuple[int, int, by
     data = _VALID
     for place, length, piece in changes:
         data = data[:place] + piece + data[place + length :]
-    found = recogniser.recognise(data, _HOSTS, _known)
+    found = recogniser.recognise(data, _HOSTS, _known, recogniser.LastKey())
     if not isinstance(found, FastRequest):
         return
     parsed = Parsed(data)
@@ -177,3 +178,22 @@ def test_what_it_takes_uvicorn_would_read_alike(changes: list[tuple[int, int, by
     assert parsed.url.decode() == f"/v1/experiments/{found.key}/assignments"
     key = headers.get(b"idempotency-key")
     assert found.command == Ask(json.loads(parsed.body or b"{}").get("unit"), None if key is None else key.decode())
+
+
+def test_a_key_that_comes_again_is_asked_about_again() -> None:
+    """It is not hashed anew on its connection; but whether it is good, and which one it is, is looked at every time."""
+    first, other = (f"ba_{letter * 12}_{letter * 43}" for letter in "ab")
+    good = {digest_of(secret.encode()): Caller(ALL_SCOPES, secret) for secret in (first, other)}
+    last = recogniser.LastKey()
+
+    def caller_of(secret: str) -> str | bytes | None:
+        found = recogniser.recognise(request("{}", f"Authorization: Bearer {secret}"), _HOSTS, _good, last)
+        assert isinstance(found, FastRequest | Stranger)
+        return found.caller.id if isinstance(found, FastRequest) else found.secret
+
+    def _good(digest: bytes | None) -> Caller | None:
+        return good.get(digest or b"")
+
+    assert [caller_of(secret) for secret in (first, first, other, first)] == [first, first, other, first]
+    del good[digest_of(first.encode())]
+    assert [caller_of(first), caller_of(first), caller_of(other)] == [first.encode(), first.encode(), other]
