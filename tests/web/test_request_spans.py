@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -26,6 +27,7 @@ _TRACE, _PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 _UNIT, _REWARD = "unit-that-nobody-may-see", 0.123456789
 _QUICKLY = "100"
 """Milliseconds between one delivery to the collector and the next."""
+_GRACE_SECONDS = 8
 _LONG_WAY = {"proxy_connection": "keep-alive"}
 
 
@@ -164,6 +166,20 @@ def test_a_collector_that_is_away_costs_nobody_an_answer(sqlite_databases: NewDa
             wire.create("alone", arms=arms(2))
             assert [wire.ask("alone")["draw"] for _ in range(20)] == list(range(1, 21))
         assert server.stop() == 0
+
+
+def test_a_collector_that_hangs_holds_up_no_stop(sqlite_databases: NewDatabase) -> None:
+    """It takes what it is sent and says nothing: the service ends, however many batches of spans were left."""
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with Server(sqlite_databases(), BESTARM_OTLP_ENDPOINT=url) as server:
+            with JsonClient(server.url) as wire:
+                wire.create("alone", arms=arms(2))
+                for _ in range(1_500):
+                    wire.ask("alone")
+            began = time.monotonic()
+            assert server.stop() == 0
+            assert time.monotonic() - began < _GRACE_SECONDS
 
 
 def test_a_share_of_nothing_sends_nothing(sqlite_databases: NewDatabase) -> None:
