@@ -98,6 +98,7 @@ class Supervisor:
         # What does not serve has nothing to finish, and holds the port: who connects once the others have let go of it would wait
         # for nobody, and lose a request that no proxy may send again. So it goes first.
         for worker in held:
+            worker.listen(0.0)  # it may have begun to serve a moment ago
             if worker.stage != "serving":
                 worker.end()
         for worker in held:
