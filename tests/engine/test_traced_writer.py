@@ -14,7 +14,9 @@ from service.application.commands.ask import Ask, AskAnswer
 from service.domain.callers import SERVICE, by_service
 from service.engine.queue import FutureRecipient
 from service.engine.traced_writer import RequestTimeline, TracedWriter, timelines_of_request
+from service.errors import ExperimentLocked
 from service.storage.database import Database
+from testing.databases import NewDatabase
 from testing.workers import Workers
 
 Result = TypeVar("Result")
@@ -120,3 +122,48 @@ def test_who_leaves_is_not_remembered(workers: Workers, hot: str) -> None:
             assert not writer._timelines  # noqa: SLF001 - it is what would leak
 
     workers.run(run())
+
+
+class _Waiting:
+    """Waits for an outcome as a connection does: it is no future that could say when it is over."""
+
+    has_disconnected = False
+
+    def __init__(self) -> None:
+        self.failure: Exception | None = None
+        self.answered = asyncio.Event()
+
+    def prepare(self, _result: object) -> None:
+        """It has nothing to put into words."""
+
+    def set_result(self, _result: object) -> None:
+        """It took effect."""
+        self.answered.set()
+
+    def set_exception(self, failure: Exception) -> None:
+        """It was refused."""
+        self.failure = failure
+        self.answered.set()
+
+
+def test_what_is_refused_for_a_lock_is_not_remembered(postgresql_databases: NewDatabase, key: str) -> None:
+    """Somebody else holds the experiment's row, and the writer has found that out before."""
+    workers = Workers(postgresql_databases())
+    workers.create(key, [("a", 0.0), ("b", 0.0)])
+
+    async def run() -> None:
+        other = Database(workers.url, pool_size=1)
+        async with _traced(workers.url) as writer:
+            await writer.submit(by_service(key), Ask(None))
+            async with other.writing() as connection:
+                await connection.exec_driver_sql("SELECT 1 FROM experiments FOR UPDATE")
+                writer._contention.note_locked({key})  # noqa: SLF001 - as after five seconds of waiting
+                waiting = _Waiting()
+                writer.enqueue(SERVICE, key, Ask(None), waiting)
+                await waiting.answered.wait()
+            assert isinstance(waiting.failure, ExperimentLocked)
+            assert not writer._timelines  # noqa: SLF001 - it is what would leak
+        await other.close()
+
+    workers.run(run())
+    workers.close()
