@@ -49,7 +49,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[Any]:
     """Nor are the programs followed that the test starts; those of its fixtures are for others, too."""
-    names = [] if item.stash[_FIRST] else [name for name in os.environ if name.startswith("COVERAGE_")]
+    # A study that is followed takes a hundred times as long.
+    is_followed = item.stash[_FIRST] and not item.nodeid.startswith("tests/studies/")
+    names = [] if is_followed else [name for name in os.environ if name.startswith("COVERAGE_")]
     hidden = {name: os.environ.pop(name) for name in names}
     try:
         return (yield)
