@@ -27,6 +27,8 @@ NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 _START_SECONDS = 180
 # It gives its requests 20 seconds, and a busy machine may take as long again.
 _STOP_SECONDS = 60
+# Enough for the stacks of a service's processes to reach its log.
+_STACK_SECONDS = 2
 _PORTS = range(20_000, 30_000)
 
 
@@ -65,7 +67,7 @@ class Server:
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = Path(tempfile.mkdtemp(prefix="bestarm-")) / "log"
-        settings = {"BESTARM_DATABASE_URL": database_url, "BESTARM_LOG_LEVEL": "warning"}
+        settings = {"BESTARM_DATABASE_URL": database_url, "BESTARM_LOG_LEVEL": "warning", "PYTHONFAULTHANDLER": "1"}
         settings |= {} if key is None else {"BESTARM_ADMIN_KEY": key}
         command = [*program, "serve", "--port", str(self.port), "--workers", str(workers)]
         # Followed by coverage a service takes half as much time again: a few that many tests share are enough.
@@ -109,6 +111,10 @@ class Server:
         self.process.send_signal(signal.SIGTERM)
         try:
             return self.process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired as late:
+            os.killpg(self.process.pid, signal.SIGABRT)  # each of its processes says where it is, and ends
+            time.sleep(_STACK_SECONDS)
+            raise RuntimeError(f"The service did not stop:\n{self.log.read_text()}") from late
         finally:
             self.kill()
 
