@@ -67,13 +67,22 @@ def sent_once(call: Call, read: Callable[[Answer], T], deadline: Deadline) -> Fl
 
 
 def sent(call: Call, read: Callable[[Answer], T], deadline: Deadline) -> Flow[T]:
-    """The answer as `read` understands it, tried again while that may help and there is time."""
+    """The answer as `read` understands it, tried again while that may help and there is time.
+
+    If the time ends within a later try, what the one before met is raised: it says more than that the time is over.
+    """
     tries = 0
+    before: Error | None = None
     while True:
         try:
             return (yield from sent_once(call, read, deadline))
+        except DeadlineExceeded:
+            if before is None:
+                raise
+            raise before from before.__cause__
         except (Unreachable, MalformedAnswer, Unavailable) as trouble:
             tries += 1
+            before = trouble
             seconds = pause(tries, trouble)
             if seconds >= deadline.left():
                 raise

@@ -7,7 +7,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from bestarm import MalformedAnswer, Unavailable, Unreachable
+from bestarm import DeadlineExceeded, MalformedAnswer, Unavailable, Unreachable
 from bestarm.deadline import Deadline
 from bestarm.exchange import LONGEST_PAUSE, Answer, Call, Flow, Try, Wait, pause, retry_after, sent
 
@@ -38,6 +38,23 @@ def test_a_pause_beyond_the_deadline_is_not_begun() -> None:
     with pytest.raises(Unavailable) as refused:
         flow.send(Answer(429, {"retry-after": "2"}, b"{}"))
     assert (refused.value.code, refused.value.retry_after) == ("http_429", 2.0)
+
+
+def test_a_deadline_within_a_later_try_raises_what_the_one_before_met() -> None:
+    """A certificate that nobody trusts is worth more words than that the time is over; a first try has nothing else to say."""
+    flow = _flow()
+    next(flow)
+    refused = Unreachable("no certificate")
+    refused.__cause__ = OSError("the handshake")
+    flow.send(refused)
+    flow.send(None)
+    with pytest.raises(Unreachable, match="no certificate") as raised:
+        flow.send(DeadlineExceeded("over"))
+    assert str(raised.value.__cause__) == "the handshake"
+    alone = _flow()
+    next(alone)
+    with pytest.raises(DeadlineExceeded):
+        alone.send(DeadlineExceeded("over"))
 
 
 def test_pauses_grow_are_random_and_end_somewhere() -> None:
