@@ -28,6 +28,16 @@ def is_loopback(name: str) -> bool:
         return False
 
 
+def is_address(host: bytes) -> bool:
+    """Is it an address and no name? No page of another site can let one lead here."""
+    name = name_in(host)
+    try:
+        ipaddress.ip_address((name or "").removeprefix("[").removesuffix("]"))
+    except ValueError:
+        return False
+    return True
+
+
 def name_in(host: bytes) -> str | None:
     """The name in a value of `Host`, without its port, as names are compared; None if it is no name at all."""
     read = _HOST.fullmatch(host)

@@ -6,6 +6,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
+from service.web.hosts import is_address
 from service.web.request_metrics import MEDIA_TYPE, exposition
 
 if TYPE_CHECKING:
@@ -32,10 +33,10 @@ def _handler(hosts: AllowedHosts) -> type[BaseHTTPRequestHandler]:
                 self._answer(200, exposition(), MEDIA_TYPE)
 
         def _is_for_us(self) -> bool:
-            """As on the other port (service/web/middleware/known_host.py)."""
-            given = self.headers.get_all("Host") or []
+            """As on the other port (service/web/middleware/known_host.py), or by an address: so Prometheus finds pods."""
+            given = [value.encode("latin-1") for value in self.headers.get_all("Host") or []]
             if len(given) == 1:
-                return hosts.accepts(given[0].encode("latin-1")) is True
+                return hosts.accepts(given[0]) is True or is_address(given[0])
             return not given and self.request_version == "HTTP/1.0"
 
         def _answer(self, status: int, content: bytes, media_type: str) -> None:

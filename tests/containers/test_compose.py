@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from threading import Thread
 
@@ -11,13 +12,16 @@ import pytest
 from testing.asking_clients import AskingClients
 from testing.containers.compose_project import ComposeProject
 from testing.json_client import JsonClient, arms
+from tests.docs.texts import text_of
 
 pytestmark = [pytest.mark.containers, pytest.mark.process]
 _ASKS = 20
-# As docs/operations.md says it.
-_NEW_ROLE = """psql --username bestarm --set password="$(cat /run/secrets/database_password)" <<'SQL'
-ALTER ROLE bestarm PASSWORD :'password';
-SQL"""
+
+
+def _tell_the_database_its_password(compose: ComposeProject) -> None:
+    """With the page's own lines."""
+    (told,) = re.findall(r"^docker compose exec -T db sh .*?^SQL$", text_of("docs/deployment.md"), re.MULTILINE | re.DOTALL)
+    compose.engine.run("sh", "-c", told, cwd=compose.folder)
 
 
 def _walk(wire: JsonClient, key: str) -> None:
@@ -111,12 +115,12 @@ def test_a_wrong_password_gets_its_sentence_and_can_be_changed(compose: ComposeP
         assert "Cannot migrate postgresql://bestarm:***@db:5432/bestarm" in said
         assert 'password authentication failed for user "bestarm"' in said
         assert changed not in said
-        compose("exec", "-T", "db", "sh", "-c", _NEW_ROLE)
+        _tell_the_database_its_password(compose)
         compose.up()
         _require_walked(wire, key)
     finally:
         secret.write_text(before)
-        compose("exec", "-T", "db", "sh", "-c", _NEW_ROLE)
+        _tell_the_database_its_password(compose)
         compose("up", "--detach", "--wait", "--force-recreate")
 
 

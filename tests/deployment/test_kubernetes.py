@@ -12,6 +12,7 @@ import yaml
 
 from service import serving
 from service.settings import Settings
+from service.web.hosts import AllowedHosts
 from tests.docs.texts import ROOT, text_of
 
 pytestmark = pytest.mark.process
@@ -103,8 +104,19 @@ def test_a_pod_ends_without_losing_a_request(manifests: dict[str, dict[str, Any]
 def test_probes_ask_for_what_they_mean(manifests: dict[str, dict[str, Any]]) -> None:
     """A database that is away takes a pod out of the traffic, and never restarts it."""
     container = _container(manifests)
-    paths = {probe: container[f"{probe}Probe"]["httpGet"]["path"] for probe in ("startup", "liveness", "readiness")}
+    asked = {probe: container[f"{probe}Probe"]["httpGet"] for probe in ("startup", "liveness", "readiness")}
+    paths = {probe: get["path"] for probe, get in asked.items()}
     assert paths == {"startup": "/healthz", "liveness": "/healthz", "readiness": "/readyz"}
+
+
+def test_probes_ask_by_a_name_that_is_always_accepted(manifests: dict[str, dict[str, Any]]) -> None:
+    """Left to itself Kubernetes asks by the pod's address, which is 421 as soon as the allowed names are set."""
+    container = _container(manifests)
+    hosts = AllowedHosts("0.0.0.0", ["bestarm.example.com"])  # noqa: S104 - as in the pod
+    assert hosts.accepts(b"10.1.2.3:8000") is False
+    for probe in ("startup", "liveness", "readiness"):
+        headers = container[f"{probe}Probe"]["httpGet"]["httpHeaders"]
+        assert [(one["name"], hosts.accepts(one["value"].encode())) for one in headers] == [("Host", True)]
 
 
 def test_everything_finds_the_pods(manifests: dict[str, dict[str, Any]]) -> None:

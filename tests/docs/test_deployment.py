@@ -15,7 +15,7 @@ import yaml
 from typer.testing import CliRunner
 
 from service import cli, serving
-from tests.docs.texts import ROOT, text_of
+from tests.docs.texts import ROOT, all_text, text_of
 
 COMPOSE: dict[str, Any] = yaml.safe_load(text_of("docker-compose.yml"))
 SERVICES: dict[str, Any] = COMPOSE["services"]
@@ -130,6 +130,12 @@ def test_every_variable_that_compose_reads_is_in_the_example() -> None:
     """`.env.example` is the whole list."""
     read = set(re.findall(r"\$\{(\w+)", text_of("docker-compose.yml")))
     assert read == set(re.findall(r"^(\w+)=", text_of(".env.example"), re.MULTILINE))
+
+
+def test_services_that_pages_name_are_services_of_the_file() -> None:
+    """Whatever is to be run in a container of compose."""
+    named = re.findall(r"docker compose (?:exec|run|logs|stop|restart)(?: -[T-]\S*)* (\w+)", all_text())
+    assert {"db", "service"} <= set(named) <= set(SERVICES)
 
 
 def test_the_database_is_on_a_volume() -> None:
