@@ -187,8 +187,10 @@ def _add_middleware(app: FastAPI, settings: Settings, hosts: AllowedHosts) -> No
     app.add_middleware(NotModifiedMiddleware, state=app.state)
     app.add_middleware(KnownHostMiddleware, hosts=hosts)
     app.add_middleware(OfrepFailuresMiddleware)
-    app.add_middleware(CrossOriginMiddleware, origins=settings.cors_origin_names)
-    app.add_middleware(LoggedRequestsMiddleware, state=app.state)
+    if settings.cors_origin_names:
+        app.add_middleware(CrossOriginMiddleware, origins=settings.cors_origin_names)
+    if app.state.access_log is not None:
+        app.add_middleware(LoggedRequestsMiddleware, log=app.state.access_log)
     if app.state.spans is not None:
         from service.web.middleware.traced_requests import TracedRequestsMiddleware  # noqa: PLC0415 - not there without the extra
 

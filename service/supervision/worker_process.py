@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import gc
 import multiprocessing
 import os
 import signal
@@ -60,7 +61,7 @@ def run(config: uvicorn.Config, sockets: list[socket.socket], beats: Connection,
     signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_SIGNALS)
     config.configure_logging()
     threading.Thread(target=_end_with_supervisor, args=(config.timeout_graceful_shutdown or 0,), daemon=True).start()
-    config.load()
+    _load(config)
     while not orders.poll(BEAT_SECONDS):
         _send(beats, BEAT)
     if os.read(orders.fileno(), len(SERVE)) != SERVE:
@@ -69,6 +70,13 @@ def run(config: uvicorn.Config, sockets: list[socket.socket], beats: Connection,
     # Once stopped, uvicorn sends itself the signal again, to die of it: there is nothing left to do.
     with suppress(KeyboardInterrupt):
         server.run(sockets)
+
+
+def _load(config: uvicorn.Config) -> None:
+    """Without looking for garbage meanwhile: what is loaded stays."""
+    gc.disable()
+    config.load()
+    gc.enable()
 
 
 def _end(*_: object) -> None:

@@ -14,10 +14,13 @@ from service.domain.limits import KEY_PATTERN
 from service.errors import DatabaseUnavailable, ExperimentNotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable, Iterator
+    from typing import TypeAlias
 
     from service.domain import ExperimentVersion
     from service.storage.database import Database
+
+    _Answer: TypeAlias = "asyncio.Future[ExperimentVersion | None]"
 
 _KEY = re.compile(KEY_PATTERN)
 
@@ -27,19 +30,19 @@ class Versions:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._waiting: dict[str, asyncio.Future[ExperimentVersion | None]] = {}
+        self._waiting: dict[str, list[_Answer]] = {}
         self._task: asyncio.Task[None] | None = None
 
     async def current(self, key: str) -> ExperimentVersion:
         """The version now. What cannot be a key does not join the others: a database might refuse the whole statement for it."""
         if not _KEY.fullmatch(key):
             raise ExperimentNotFound(key)
-        answer = self._waiting.get(key)
-        if answer is None:
-            answer = self._waiting[key] = asyncio.get_running_loop().create_future()
-            if self._task is None:
-                self._task = asyncio.create_task(self._serve(), name="versions")
-        found = await asyncio.shield(answer)
+        # One of its own, because whoever hangs up cancels it.
+        answer: _Answer = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(key, []).append(answer)
+        if self._task is None:
+            self._task = asyncio.create_task(self._serve(), name="versions")
+        found = await answer
         if found is None:
             raise ExperimentNotFound(key)
         return found
@@ -52,21 +55,26 @@ class Versions:
         while self._waiting:
             asked, self._waiting = self._waiting, {}
             if not await self._answer(asked):
-                for key, answer in asked.items():  # what fails for all may be the fault of one
-                    await self._answer({key: answer}, alone=True)
+                for key, answers in asked.items():  # what fails for all may be the fault of one
+                    await self._answer({key: answers}, alone=True)
         self._task = None
 
-    async def _answer(self, asked: dict[str, asyncio.Future[ExperimentVersion | None]], *, alone: bool = False) -> bool:
+    async def _answer(self, asked: dict[str, list[_Answer]], *, alone: bool = False) -> bool:
         """Answer all of them by one statement; False if it failed and they should be tried one by one."""
         try:
             found = await self.of(asked)
         except Exception as failure:  # noqa: BLE001 - it is the askers' to handle
             if not (alone or len(asked) == 1 or isinstance(failure, DatabaseUnavailable)):
                 return False
-            for answer in asked.values():
+            for answer in _still_wanted(asked.values()):
                 answer.set_exception(failure)
-                answer.exception()  # seen, even where every asker has gone
         else:
-            for key, answer in asked.items():
-                answer.set_result(found.get(key))
+            for key, answers in asked.items():
+                for answer in _still_wanted([answers]):
+                    answer.set_result(found.get(key))
         return True
+
+
+def _still_wanted(asked: Iterable[list[_Answer]]) -> Iterator[_Answer]:
+    """Those whose askers have not gone."""
+    return (answer for answers in asked for answer in answers if not answer.done())

@@ -34,7 +34,9 @@ def token_in(headers: Iterable[tuple[bytes, bytes]], *, tls: bool) -> bytes | No
 
 
 def token_of(scope: Mapping[str, Any]) -> bytes | None:
-    """The token of a session that comes with a request."""
+    """The token of a session that comes with a request. Most come without any cookie, and need no look at the rest."""
+    if not any(name == b"cookie" for name, _ in scope["headers"]):
+        return None
     return token_in(scope["headers"], tls=needs_tls(scope, scope["app"].state.public_url))
 
 

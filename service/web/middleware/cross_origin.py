@@ -21,7 +21,7 @@ _EXPOSED = (b"access-control-expose-headers", b"ETag, Retry-After, X-Request-Id"
 
 
 class CrossOriginMiddleware:
-    """Plain ASGI: what a browser has to be told so that it lets such a page read the answer. Off unless origins are set."""
+    """Plain ASGI: what a browser has to be told so that it lets such a page read the answer. Only there where origins are set."""
 
     def __init__(self, app: ASGIApp, origins: Collection[str]) -> None:
         self.app = app
@@ -29,7 +29,7 @@ class CrossOriginMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on, and say who may read it."""
-        if not self.origins or scope["type"] != "http" or not _PATHS.fullmatch(scope["path"]):
+        if scope["type"] != "http" or not _PATHS.fullmatch(scope["path"]):
             await self.app(scope, receive, send)
             return
         origin = next((value for name, value in scope["headers"] if name == b"origin"), None)

@@ -64,6 +64,26 @@ def test_a_database_that_is_away_is_said_to_be(postgres: Postgres) -> None:
     assert all(isinstance(answer, DatabaseUnavailable) for answer in answers)
 
 
+def test_who_hangs_up_takes_nobody_along(workers: Workers) -> None:
+    """Of those who share a statement, one goes before it is answered, and one before it is asked."""
+    workers.create("healthy", [("a", 0), ("b", 0)])
+
+    async def asked() -> list[object]:
+        versions = Versions(workers.contexts[0].database)
+        askers = [asyncio.create_task(versions.current("healthy")) for _ in range(6)]
+        await asyncio.sleep(0)
+        askers[0].cancel()
+        late = asyncio.create_task(versions.current("healthy"))
+        await asyncio.sleep(0)
+        askers[3].cancel()
+        late.cancel()
+        return await asyncio.gather(*askers, late, return_exceptions=True)
+
+    answers = workers.run(asked())
+    assert [isinstance(answer, asyncio.CancelledError) for answer in answers] == [True, False, False, True, False, False, True]
+    assert {answer for answer in answers if isinstance(answer, tuple)} == {(1, 1)}
+
+
 @pytest.mark.parametrize("text", ["\x00", "a\x00", "\ud800", "", "ä", "A", "a" * 65, "'; DROP TABLE experiments; --", "a\n"])
 def test_hostile_texts_and_a_healthy_experiment(workers: Workers, text: str) -> None:
     """What cannot be a key is not found, and whoever asks at the same moment is answered."""
