@@ -42,7 +42,7 @@ def install_release(release: Release, folder: Path) -> Path:
     return install(wheel, folder / "venv", locked=source / "requirements/service.txt")
 
 
-_MIGRATION = '''"""Of a release to come."""
+_MIGRATION = '''"""A migration that a later release brings."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -29,7 +29,7 @@ from service.domain import (
     after_step,
     state_when_drawn,
 )
-from service.domain.lookups import LookupResult
+from service.domain.lookups import LookupResult, NotLookedUp
 from service.engine.allocator import Allocator
 from service.engine.change_log import ChangeLog
 from service.engine.snapshots import next_version
@@ -213,6 +213,8 @@ class Ledger:
         if kind == "reward" and reward is not None and expiry_reward is None and (before is PENDING or before == PENDING):
             waiting = self._rewards_to_add.get(arm)
             if waiting is None:
+                if arm >= len(self.arms):
+                    raise NotLookedUp  # another worker added the arm, and drew it, after this ledger was read
                 waiting = self._rewards_to_add[arm] = []
                 self._touch(arm)
             waiting.append(reward)

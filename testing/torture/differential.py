@@ -34,7 +34,7 @@ _TRACE = b"Traceback"
 
 @dataclass(slots=True)
 class Compared:
-    """What came of it."""
+    """How the answers of the two services compare."""
 
     cases: int = 0
     answers: int = 0

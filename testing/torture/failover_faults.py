@@ -38,7 +38,7 @@ def kill_primary_unheard(stage: Stage, _dice: Random, _hold: float) -> None:
 
 
 def faults(pair: PostgresPair) -> list[Fault]:
-    """Those of a pair."""
+    """The failovers that a pair of databases goes through, by how it replicates."""
     if pair.is_synchronous:
         return [Fault("failover", "synchronous", kill_primary, from_beginning=True, prepare=follow)]
     return [

@@ -118,7 +118,7 @@ def create_experiments(client: JsonClient) -> None:
 
 
 def beside(server: Server, name: str, do: Callable[[Server], str]) -> dict[str, Any]:
-    """What came of it, and how another client fared."""
+    """Run one greedy client to its end; how it ended, and how long a polite client waited meanwhile."""
     ending, waited, failed = threading.Event(), [0.0], [0]
 
     def ask_politely() -> None:

@@ -12,7 +12,7 @@ _DEADLINE_SECONDS = 10.0
 
 @dataclass(slots=True)
 class Offered:
-    """What became of a load."""
+    """How the requests of an open loop ended."""
 
     offered: int = 0
     unsent: int = 0

@@ -38,7 +38,7 @@ def database_name(postgresql_databases: NewDatabase) -> str:
 
 @pytest.fixture
 def workers(proxy: TcpProxy, database_name: str) -> Iterator[Workers]:
-    """Two of them."""
+    """Two workers, whose connections to the database can be cut."""
     running = Workers(proxy.url(database_name))
     yield running
     running.close()

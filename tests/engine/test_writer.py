@@ -5,19 +5,23 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
+from typing import Any
 
 import asyncpg
 import pytest
 from msgspec import structs
 
-from service.application.commands.arms import AddArm
+from service.application.commands.arms import AddArm, ChangeArm
 from service.application.commands.ask import Ask, AskAnswer
 from service.application.commands.expire import Sweep
-from service.application.commands.tell import Tell, TellAnswer
+from service.application.commands.lifecycle import LifecycleMove
+from service.application.commands.observations import ChangeObservation
+from service.application.commands.tell import ObservationItem, Observe, RewardItem, Tell, TellAnswer, TellMany
 from service.domain import Arm, Changes, Event, Expiry
 from service.domain.callers import by_service
+from service.engine.queue import Command
 from service.storage.groups import writes
 from service.storage.queries import stored_experiments, stored_history
 from testing.workers import Workers
@@ -156,4 +160,38 @@ def test_a_worker_sweeps_a_draw_of_an_arm_that_it_does_not_know(workers: Workers
     assert [workers.submit(key, Ask(None), worker=1).arm.key for _ in range(3)].count("b")
     workers.now += 61_000_000
     assert workers.submit(key, Sweep(workers.now)) == 4
+    workers.replay(key)
+
+
+_NEWER: dict[str, Callable[[str], Command[Any]]] = {
+    "reward": lambda drawn: Tell(drawn, "reward", 1.0),
+    "correction": lambda drawn: Tell(drawn, "correct", 1.0),
+    "void": lambda drawn: Tell(drawn, "void", None),
+    "batch of rewards": lambda drawn: TellMany([RewardItem(assignment=drawn, reward=1.0)]),
+    "reward of a unit": lambda _: TellMany([RewardItem(unit="ann", reward=1.0)]),
+    "same unit": lambda _: Ask("ann"),
+    "observation": lambda _: Observe([ObservationItem("b", 1.0)]),
+    "change of an observation": lambda _: ChangeObservation("of-b", reward=0.0),
+    "end": lambda _: LifecycleMove("conclude", "b"),
+}
+
+
+@pytest.mark.parametrize("name", _NEWER)
+@pytest.mark.parametrize("together", [False, True])
+def test_a_worker_meets_an_arm_that_it_does_not_know(workers: Workers, key: str, name: str, *, together: bool) -> None:
+    """Whatever names it is served, alone and behind others of its group."""
+    workers.create(key, [("a", 0.0)], sticky=True)
+    workers.submit(key, Ask("eve"))
+    workers.submit(key, AddArm(Arm(0, "b", "b", None, 0.0)), worker=1)
+    workers.submit(key, LifecycleMove("pause"), worker=1)
+    workers.submit(key, ChangeArm("a", {"status": "disabled"}), worker=1)
+    workers.submit(key, LifecycleMove("resume"), worker=1)
+    drawn = workers.submit(key, Ask("ann"), worker=1)
+    assert drawn.arm.key == "b"
+    assert drawn.assignment is not None
+    workers.submit(key, Observe([ObservationItem("b", 1.0, "of-b")]), worker=1)
+    commands = [*([Ask("bob"), Ask("kim")] if together else []), _NEWER[name](drawn.assignment.id)]
+    for answer in workers.submit_together(key, commands):
+        assert not isinstance(answer, BaseException), answer
+        assert "not_found" not in str(answer)
     workers.replay(key)

@@ -25,7 +25,7 @@ def database_name(postgresql_databases: NewDatabase) -> str:
 
 @pytest.fixture
 def workers(postgres: Postgres, database_name: str) -> Iterator[Workers]:
-    """Two of them."""
+    """Two workers on a database that can fall back to an earlier state."""
     running = Workers(postgres.url(database_name))
     yield running
     running.close()

@@ -13,7 +13,7 @@ from service.storage.postgres_hosts import connection_arguments
 
 
 def _arguments(url: str) -> dict[str, Any]:
-    """What the driver is told."""
+    """How the driver is told to connect to the hosts of a URL."""
     engine = create_async_engine(async_url(url))
     return connection_arguments(engine)
 

@@ -47,7 +47,7 @@ async def _port_of(hosts: PostgresHosts) -> int:
 
 
 def test_one_that_is_gone_is_passed_over(reachable: Postgres) -> None:
-    """Wherever it stands."""
+    """Whether it stands first or last in the URL."""
     for ports in ((free_port(), reachable.port), (reachable.port, free_port())):
         assert asyncio.run(_port_of(_hosts(*ports))) == int(reachable.port)
 
