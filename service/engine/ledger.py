@@ -108,11 +108,9 @@ class Ledger:
 
     def _is_only_traffic(self, progress: Progress, moved: Collection[ArmRecord]) -> bool:
         """Did nothing happen but draws and rewards, none of them planned? Then the arrays stay as they are laid out."""
-        return (
-            (self._batch, self.epoch, self.experiment) == (0, progress.epoch, progress.experiment)
-            and progress.batch == 0
-            and all(self.arms[record.arm.position : record.arm.position + 1] == [record.arm] for record in moved)
-        )
+        if (self._batch, self.epoch, self.experiment) != (0, progress.epoch, progress.experiment) or progress.batch:
+            return False
+        return all(self.arms[record.arm.position : record.arm.position + 1] == [record.arm] for record in moved)
 
     # -- what is known ------------------------------------------------------------------------------------------
 

@@ -258,7 +258,7 @@ def test_workers_that_never_could_start_end_it(tmp_path: Path) -> None:
 
 def test_a_killed_worker_s_lanes_end_with_it(sqlite_databases: NewDatabase) -> None:
     """Its processes for expensive requests are not left behind, and its place is taken."""
-    with Server(sqlite_databases(), workers=2, BESTARM_LOG_LEVEL="info") as server:
+    with Server(sqlite_databases(), workers=2, measured=True, BESTARM_LOG_LEVEL="info") as server:
         with JsonClient(server.url) as client:
             client.create("any", arms=arms(2))
             assert client.send("GET", "/v1/experiments/any/history").status == 200

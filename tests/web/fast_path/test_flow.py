@@ -27,7 +27,10 @@ _TELL = (
 @pytest.mark.parametrize(("first", "flood"), [(_STREAM, _LOOK), (b"", _TELL)], ids=["behind a stream", "with bodies"])
 def test_what_would_have_to_wait_is_not_read(sqlite_databases: NewDatabase, first: bytes, flood: bytes) -> None:
     """However much is sent behind a request that takes long, or waits for its body, the service keeps a bounded part of it."""
-    with Server(sqlite_databases()) as server, socket.create_connection(("127.0.0.1", server.port), timeout=1) as link:
+    with (
+        Server(sqlite_databases(), measured=True) as server,
+        socket.create_connection(("127.0.0.1", server.port), timeout=1) as link,
+    ):
         with JsonClient(server.url) as client:
             client.create("flooded", arms=arms(2))
         before, many = most_memory(server), memoryview(flood * 100)
