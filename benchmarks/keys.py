@@ -28,10 +28,10 @@ from benchmarks.load import Seen, wrk
 from testing.server import ADMIN_KEY, Server
 
 _MANY_KEYS = 10_000
-# Others that send wrong keys: each waits for its answer, up to a tenth of a second, and pauses, so that they send 1,000 a second.
-_OTHERS = 200
+# Others that send wrong keys: each waits for its answer, up to a quarter of a second, and pauses, so that they send 1,000 a second.
+_OTHERS = 320
 _PAUSE_AFTER_WRONG = 260
-_PAUSE_AFTER_NOWHERE = 390
+_PAUSE_AFTER_NOWHERE = 600
 # In the database, and nobody has their secrets.
 _MADE_UP_KEYS = (
     (
