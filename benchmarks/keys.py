@@ -28,7 +28,7 @@ from benchmarks.load import Seen, wrk
 from testing.server import ADMIN_KEY, Server
 
 _MANY_KEYS = 10_000
-# Others that send wrong keys: each waits for its answer, up to a quarter of a second, and pauses, so that they send 1,000 a second.
+# Others that send wrong keys: each waits for its answer, up to a quarter of a second, and pauses, 1,000 a second in all.
 _OTHERS = 320
 _PAUSE_AFTER_WRONG = 260
 _PAUSE_AFTER_NOWHERE = 600

@@ -165,6 +165,8 @@ class Rounds:
                 one, name = asked(self._server, way, self._seconds), f"{way}, {when}"
                 if process is not None:
                     self.ended.append(_ended(process, stop=True))
+                    if self.ended[-1].finished:
+                        raise SystemExit("The pruning was over before the rounds were: take fewer rounds, or more draws.")
                 self.p99[name].append(one.p99_ms)
                 self.rates[name].append(one.per_second)
                 print(f"{number + 1} {name:14s} p99 {one.p99_ms:7.1f} ms, {one.per_second:7,.0f}/s", flush=True)
@@ -229,11 +231,13 @@ def main() -> None:
         pruning_process(chosen.process)
         return
     machine = {"python": platform.python_version(), "cores": os.cpu_count(), "load_before": os.getloadavg()[0]}
-    kept: dict[str, object] = {"draws": chosen.draws, "seconds": chosen.seconds, "machine": machine}
+    results = RESULTS / "pruning.json"
     for engine in chosen.engines:
-        kept[engine] = measure(engine, chosen.draws, chosen.seconds, chosen.rounds)
-        print(json.dumps(kept[engine], indent=1))
-    (RESULTS / "pruning.json").write_text(json.dumps(kept, indent=1) + "\n")
+        of_run = {"draws": chosen.draws, "seconds": chosen.seconds, "machine": machine}
+        measured = of_run | measure(engine, chosen.draws, chosen.seconds, chosen.rounds)
+        print(json.dumps(measured, indent=1))
+        kept = json.loads(results.read_text()) if results.exists() else {}
+        results.write_text(json.dumps(kept | {engine: measured}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _OVER = ("concluded", "archived")
 # On SQLite every writer waits for a chunk, so it takes no longer than a transaction of theirs. On PostgreSQL nobody does.
-_SQLITE_CHUNK_SECONDS = 0.004
+_SQLITE_CHUNK_SECONDS = 0.0012
 _POSTGRESQL_CHUNK_SECONDS = 0.03
 _PAUSE = 4.0
 
