@@ -77,7 +77,7 @@ def test_who_hangs_up_takes_nobody_along(workers: Workers) -> None:
         await asyncio.sleep(0)
         askers[3].cancel()
         late.cancel()
-        answers = await asyncio.gather(*askers, late, return_exceptions=True)
+        answers: list[object] = list(await asyncio.gather(*askers, late, return_exceptions=True))
         await versions.current("healthy")  # nothing is asked for any more when the database is closed
         return answers
 
