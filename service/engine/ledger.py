@@ -203,6 +203,8 @@ class Ledger:
     def step(self, assignment: Assignment, kind: StepKind, reward: float | None, now: int) -> Assignment:
         """Lead an assignment on: reward, expiry, maturity, correction or void."""
         arm, draw, before, expiry_reward = assignment.arm, assignment.draw, assignment.state, assignment.expiry_reward
+        if arm >= len(self.arms):
+            raise NotLookedUp  # another worker added the arm, and drew it, after this ledger was read
         at = max(self.as_of, now)
         moved = after_step(assignment, kind, reward, at)
         self.as_of = at
@@ -211,8 +213,6 @@ class Ledger:
         if kind == "reward" and reward is not None and expiry_reward is None and (before is PENDING or before == PENDING):
             waiting = self._rewards_to_add.get(arm)
             if waiting is None:
-                if arm >= len(self.arms):
-                    raise NotLookedUp  # another worker added the arm, and drew it, after this ledger was read
                 waiting = self._rewards_to_add[arm] = []
                 self._touch(arm)
             waiting.append(reward)

@@ -137,7 +137,7 @@ def test_an_encoded_slash_is_no_way_to_another_route(api: httpx.Client, experime
 @pytest.mark.process
 def test_names_can_be_allowed(new_database: NewDatabase) -> None:
     """On both ways in."""
-    with Server(new_database(), BESTARM_ALLOWED_HOSTS="bestarm.example, *.corp.example") as running:
+    with Server(new_database(), measured=True, BESTARM_ALLOWED_HOSTS="bestarm.example, *.corp.example") as running:
         with JsonClient(running.url) as client:
             client.create("named", arms=arms(2))
         for host, status in (("bestarm.example:80", 201), ("a.corp.example", 201), ("localhost", 201), ("evil.example", 421)):

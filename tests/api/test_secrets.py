@@ -96,6 +96,7 @@ def test_no_secret_shows_anywhere(new_database: NewDatabase) -> None:
     with (
         Server(
             url,
+            measured=True,
             key=ADMIN_KEY,
             BESTARM_LOG_LEVEL="debug",
             BESTARM_ACCESS_LOG="1",

@@ -90,7 +90,7 @@ def test_another_site_cannot_use_a_session(keyed_wire: JsonClient, browser_clien
 def test_a_neighbour_cannot_sign_somebody_in(sqlite_databases: NewDatabase) -> None:
     """A page of a sibling's name can set cookies for both: behind TLS, one by the plain name is nobody's session."""
     with (
-        Server(sqlite_databases(), key=ADMIN_KEY, BESTARM_PUBLIC_URL="https://bestarm.example.com") as behind_tls,
+        Server(sqlite_databases(), measured=True, key=ADMIN_KEY, BESTARM_PUBLIC_URL="https://bestarm.example.com") as behind_tls,
         JsonClient(behind_tls.url) as client,
     ):
         kept = session_of(client, ADMIN_KEY)["cookie"]
