@@ -163,6 +163,17 @@ class Postgres:
         """Run a statement by psql; the answer as unaligned text."""
         return self.run("psql", "-h", str(self.folder), "-p", self.port, "-U", "bestarm", "-d", database, "-Atqc", statement)
 
+    def drop_connections(self, database: str) -> int:
+        """End every session of a database, and wait until they are gone; how many there were.
+
+        The server's own way of waiting looks ten times a second at one session after the other.
+        """
+        sessions = f"SELECT pid FROM pg_stat_activity WHERE datname = '{database}'"
+        ended = self.sql(f"WITH sessions AS MATERIALIZED ({sessions}) SELECT pid FROM sessions WHERE pg_terminate_backend(pid)").split()
+        left = f"SELECT count(*) FROM pg_stat_activity WHERE pid IN ({', '.join(ended) or 'NULL'})"
+        wait_until(lambda: self.sql(left) == "0", f"the sessions of {database} have ended")
+        return len(ended)
+
     def run(self, program: str, *arguments: str) -> str:
         """One of its programs, as its user; what it prints."""
         done = subprocess.run(

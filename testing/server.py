@@ -90,7 +90,8 @@ class Server:
                     if client.get(f"{self.url}/readyz").status_code == 200:
                         return
                 except httpx.TransportError:
-                    time.sleep(0.05)
+                    pass
+                time.sleep(0.05)
         self.kill()
         raise RuntimeError(f"The service did not start:\n{self.log.read_text()}")
 

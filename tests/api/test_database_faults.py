@@ -33,12 +33,11 @@ def service(postgres: Postgres) -> Iterator[Server]:
 @contextmanager
 def _set_for_all(postgres: Postgres, setting: str, value: str) -> Iterator[None]:
     """A setting of the database, for all sessions: those that there are end."""
-    drop = f"SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity WHERE datname = '{_DATABASE}'"
     postgres.sql(f"ALTER DATABASE {_DATABASE} SET {setting} = '{value}'")
-    postgres.sql(drop)
+    postgres.drop_connections(_DATABASE)
     yield
     postgres.sql(f"ALTER DATABASE {_DATABASE} RESET {setting}")
-    postgres.sql(drop)
+    postgres.drop_connections(_DATABASE)
 
 
 @contextmanager

@@ -17,7 +17,6 @@ from testing.postgres import Postgres
 from testing.server import ADMIN_KEY, NO_CERTIFICATES, Server, bearer
 
 _DATABASE = "dropped_connections"
-_DROP = f"SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity WHERE datname = '{_DATABASE}'"
 _NAMES = {"key": "small", "arm": "arm-0", "chart": "means"}
 
 
@@ -74,7 +73,7 @@ def test_a_read_after_all_connections_were_dropped_is_answered(
     for turn in range(2):
         for one in (*paths, "/readyz"):
             assert [_status(server, one) for server in workers] == [200, 200], turn
-        assert int(postgres.sql(_DROP)) > 0
+        assert postgres.drop_connections(_DATABASE) > 0
     for one in paths:
         assert [_status(server, one) for server in workers] == [200, 200]
 
@@ -85,4 +84,4 @@ def test_an_ask_after_all_connections_were_dropped_is_answered(postgres: Postgre
         for server in workers:
             with JsonClient(server.url, key=ADMIN_KEY) as client:
                 client.tell("small", client.ask("small")["id"], 1)
-        assert int(postgres.sql(_DROP)) > 0
+        assert postgres.drop_connections(_DATABASE) > 0

@@ -33,7 +33,7 @@ def workers(postgres: Postgres, database_name: str) -> Iterator[Workers]:
 
 def _fall_back(postgres: Postgres, name: str, earlier: str) -> None:
     """All connections are lost, and those that follow lead to what was there before."""
-    postgres.sql(f"SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity WHERE datname = '{name}'")
+    postgres.drop_connections(name)
     postgres.sql(f"DROP DATABASE {name}")
     postgres.sql(f"ALTER DATABASE {earlier} RENAME TO {name}")
 
@@ -45,7 +45,7 @@ def test_a_version_that_comes_twice_is_two_versions(
     """A standby that was behind takes over, and the other worker brings it to the version that this one remembers."""
     workers.create(key, [("a", 0.0), ("b", 0.0), ("c", 0.0)])
     before = workers.submit(key, Ask("before")).assignment
-    postgres.sql(f"SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity WHERE datname = '{database_name}'")
+    postgres.drop_connections(database_name)
     postgres.copy_of(database_name, f"{database_name}_earlier")
     lost = workers.submit_together(key, [Ask(f"lost {number}") for number in range(4)])
     assert [one.assignment.draw for one in lost] == [2, 3, 4, 5]

@@ -54,7 +54,7 @@ def test_sessions_may_be_pooled(pooling_sessions: Pooler, postgres: Postgres, da
         drawn = [client.ask("pooled") for _ in range(50)]
         for one in drawn[:20]:
             client.tell("pooled", one["id"], 1)
-        postgres.sql(f"SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity WHERE datname = '{database_name}'")
+        postgres.drop_connections(database_name)
         drawn += [client.ask("pooled") for _ in range(20)]
         assert [one["draw"] for one in drawn] == list(range(1, 71))
         look = client.send("GET", "/v1/experiments/pooled/recommendation").body
