@@ -63,6 +63,7 @@ release-check: $(EVERYTHING) ## Build the package and try it in an empty environ
 
 NODE_PACKAGES := tests/openfeature/node_modules/.package-lock.json
 $(NODE_PACKAGES): tests/openfeature/package-lock.json
+	@scripts/need npm npm
 	npm ci --prefix tests/openfeature --no-audit --no-fund --loglevel=error
 	@touch $@
 

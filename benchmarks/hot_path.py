@@ -14,14 +14,14 @@ import platform
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from benchmarks import subjects
 from benchmarks.fairness import fairness
-from benchmarks.load import Seen, pgbench, wrk
+from benchmarks.load import Seen, pgbench, whole_seconds, wrk, wrk_listed
 from benchmarks.picture import draw
 from testing.postgres import Postgres
 from testing.server import Server
@@ -29,6 +29,8 @@ from testing.server import Server
 Cell = Callable[[float], dict[str, float]]
 HOT = "/v1/experiments/hot-"
 NUMERIC = {"after_seconds": 86_400, "reward": 0}
+# What is drawn for each second of telling: several times what could be told, or the cell would measure its list.
+TELLS, BATCH_TELLS, NAIVE_TELLS = 40_000, 400_000, 3_000
 RESULTS = Path(__file__).parent / "results"
 # (what, numerator, denominator, wanted): a ratio of requests per second within one repetition.
 RATIOS = (
@@ -44,6 +46,37 @@ RATIOS = (
     ("the mixed loop against asks alone", "loop", "ask", None),
     ("recommendation 304 against an empty FastAPI route", "304", "empty FastAPI route", 0.5),
 )
+
+
+@dataclass
+class Tells:
+    """First rewards of assignments that were drawn before the clock started, the latest first: the worker remembers these."""
+
+    server: Server
+    listed: Path
+    connections: int
+    batch: int
+    _untold: list[str] = field(default_factory=list)
+
+    def prepare(self, seconds: float) -> None:
+        """Draw what is missing."""
+        wanted = whole_seconds(seconds) * (BATCH_TELLS if self.batch else TELLS)
+        with self.server.client() as client:
+            while len(self._untold) < wanted:
+                drawn = client.post(f"{HOT}0/assignments/batch", json={"count": 1_000}).raise_for_status().json()
+                self._untold.extend(one["id"] for one in drawn["assignments"])
+
+    def __call__(self, seconds: float) -> dict[str, float]:
+        """Tell them one by one, or so many in a batch."""
+        self.prepare(seconds)
+        latest = self._untold[::-1]
+        if self.batch:
+            url, script, lines = f"{self.server.url}{HOT}0/rewards", "body.lua", _bodies(latest, self.batch)
+        else:
+            url, script, lines = self.server.url, "tell.lua", (f"{HOT}0/assignments/{one}/reward" for one in latest)
+        seen, sent = wrk_listed(url, script, self.listed, lines, connections=self.connections, seconds=seconds)
+        del self._untold[-sent * (self.batch or 1) :]
+        return _plain(seen, self.batch or 1)
 
 
 class Bench:
@@ -83,27 +116,8 @@ class Bench:
         return run
 
     def tells(self, server: Server, *, connections: int = 64, batch: int = 0) -> Cell:
-        """First rewards of assignments that were drawn before the clock started."""
-
-        def run(seconds: float) -> dict[str, float]:
-            wanted = int(seconds * (80_000 if batch else 16_000))
-            with server.client() as client:
-                ids = []
-                # As many at once as the worker draws itself: it remembers these.
-                for _ in range(-(-wanted // 1_000)):
-                    drawn = client.post(f"{HOT}0/assignments/batch", json={"count": 1_000}).raise_for_status().json()
-                    ids += [one["id"] for one in drawn["assignments"]]
-            listed = self.folder / "tells"
-            if not batch:
-                listed.write_text("".join(f"{HOT}0/assignments/{one}/reward\n" for one in ids))
-                return _plain(wrk(server.url, "tell.lua", str(listed), connections=connections, seconds=seconds))
-            groups = [ids[start : start + batch] for start in range(0, len(ids), batch)]
-            bodies = (json.dumps({"rewards": [{"assignment": one, "reward": 1} for one in group]}) for group in groups)
-            listed.write_text("".join(f"{body}\n" for body in bodies))
-            url = f"{server.url}{HOT}0/rewards"
-            return _plain(wrk(url, "body.lua", str(listed), connections=connections, seconds=seconds), batch)
-
-        return run
+        """First rewards of assignments."""
+        return Tells(server, self.folder / "tells", connections, batch)
 
     def loop(self, server: Server) -> Cell:
         """Every answered ask is told."""
@@ -129,13 +143,11 @@ class Bench:
         """Tells of the naive design."""
 
         def run(seconds: float) -> dict[str, float]:
-            rows = int(seconds * 3_000)
+            rows = whole_seconds(seconds) * NAIVE_TELLS
             drawn = f"SELECT gen_random_uuid(), 1, i % 10 FROM generate_series(1, {rows}) i"
             insert = f"INSERT INTO assignments(id, experiment_id, arm) {drawn} RETURNING id"
-            ids = self.postgres.sql(insert, "naive").split()
-            listed = self.folder / "naive"
-            listed.write_text("".join(f"/experiments/1/assignments/{one}/reward\n" for one in ids))
-            return _plain(wrk(address, "tell.lua", str(listed), connections=64, seconds=seconds))
+            lines = (f"/experiments/1/assignments/{one}/reward" for one in self.postgres.sql(insert, "naive").split())
+            return _plain(wrk_listed(address, "tell.lua", self.folder / "naive", lines, connections=64, seconds=seconds)[0])
 
         return run
 
@@ -163,6 +175,11 @@ class Bench:
         """Fairness between 64 clients of our own."""
         path = f"{HOT}0/assignments"
         return lambda seconds: asdict(fairness(server.port, path, clients=64, seconds=seconds, seed=self.fresh()))
+
+
+def _bodies(ids: list[str], batch: int) -> Iterator[str]:
+    for start in range(0, len(ids), batch):
+        yield json.dumps({"rewards": [{"assignment": one, "reward": 1} for one in ids[start : start + batch]]})
 
 
 def _plain(seen: Seen, items: int = 1) -> dict[str, float]:

@@ -60,7 +60,7 @@ class Prometheus:
         return float(result[0]["value"][1]) if result else 0.0
 
     def close(self) -> None:
-        """End it."""
+        """End the connection and the server."""
         self._client.close()
         self._process.terminate()
         self._process.wait(30)

@@ -121,7 +121,7 @@ class ReverseProxy:
         raise RuntimeError(f"The proxy does not start:\n{said}")
 
     def close(self) -> None:
-        """End it."""
+        """End the proxy and remove its folder."""
         self._process.terminate()
         self._process.wait(30)
         shutil.rmtree(self.folder, ignore_errors=True)

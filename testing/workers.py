@@ -13,7 +13,7 @@ from service.application.context import Context
 from service.application.reads import assignments, recommendation
 from service.application.reads.recommendation import Recommendation
 from service.application.reads.replay import replay
-from service.domain import Arm, Assignment, Experiment, Expiry, PolicySpec, RewardSpec
+from service.domain import Arm, Assignment, ConcludeWhen, Experiment, Expiry, PolicySpec, RewardSpec
 from service.domain.callers import SERVICE, by_service
 from service.domain.limits import STATEMENT_SECONDS
 from service.engine.queue import Command, FutureRecipient
@@ -21,6 +21,9 @@ from service.engine.writer import Writer
 from service.storage.database import Database
 
 Result = TypeVar("Result")
+
+# How many turns of the event loop the second wave comes after the first: before it is on its way, then, and after it.
+TURNS = (0, 1, 2, 3, 6)
 
 
 class Workers:
@@ -71,6 +74,7 @@ class Workers:
         reward: RewardSpec | None = None,
         expiry: Expiry | None = None,
         sticky: bool = False,
+        conclude_when: ConcludeWhen | None = None,
     ) -> None:
         """A running experiment with these arms and floors."""
         experiment = Experiment(
@@ -83,7 +87,7 @@ class Workers:
             expiry=expiry,
             sticky=sticky,
             confidence=0.95,
-            conclude_when=None,
+            conclude_when=conclude_when,
             status="running",
             concluded_arm=None,
             created_at=0,
@@ -112,6 +116,20 @@ class Workers:
             )
 
         return self.run(all_at_once())
+
+    def submit_in_two_waves(
+        self, key: str, first: Sequence[Command[Any]], second: Sequence[Command[Any]], turns: int, second_key: str | None = None
+    ) -> list[Any]:
+        """Some commands, and others that many turns of the event loop later; refusals are returned, not raised."""
+
+        async def waves() -> list[Any]:
+            sent = [self.enqueue(key, command) for command in first]
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            sent += [self.enqueue(second_key or key, command) for command in second]
+            return await asyncio.wait_for(asyncio.gather(*sent, return_exceptions=True), 30)
+
+        return self.run(waves())
 
     def look(self, key: str, worker: int = 0) -> Recommendation:
         """The recommendation."""

@@ -22,7 +22,6 @@ TESTED_BY = {
     "application/context.py": "live/test_model.py::test_the_service_follows_the_model_through_any_traffic",
     "application/commands/arms.py": "api/test_arms.py::test_an_added_arm_is_drawn_next",
     "application/commands/ask.py": "api/test_assignments.py::test_a_sticky_unit_keeps_its_assignment",
-    "application/commands/auto_conclude.py": "api/test_certainty.py::test_an_experiment_concludes_by_itself_once",
     "application/commands/delete.py": "live/test_deletion.py::test_a_deletion_outlives_a_killed_service",
     "application/commands/duplicate.py": "live/test_deletion.py::test_replay_is_clean_after_reopening_and_of_a_duplicate",
     "application/commands/experiments.py": "api/test_experiments.py::test_a_patch_changes_what_it_names",
@@ -50,7 +49,6 @@ TESTED_BY = {
     "application/commands/manage_keys.py": "api/test_keys.py::test_a_key_s_life",
     "application/commands/manage_webhooks.py": "api/test_webhooks.py::test_a_webhook_s_life",
     "application/commands/secret_answers.py": "api/test_webhooks.py::test_a_repeated_creation_keeps_the_secret_to_itself",
-    "application/commands/note_changes.py": "api/test_webhooks.py::test_drift_is_told_once",
     "application/webhooks/known_webhooks.py": "application/webhooks/test_hand_out.py::test_without_webhooks_nothing_is_written",
     "application/webhooks/webhook_metrics.py": "api/test_webhooks.py::test_metrics_count_attempts_and_what_waits",
     # -- application: imports ----------------------------------------------------------------------------------------------

@@ -2612,7 +2612,7 @@ export interface components {
         };
         /**
          * UniformOut
-         * @description The same for all arms.
+         * @description Every arm gets an equal share.
          */
         UniformOut: {
             /**

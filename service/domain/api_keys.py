@@ -43,7 +43,7 @@ class ApiKey:
     """The key that takes its place."""
 
     def status_at(self, now: int) -> ApiKeyStatus:
-        """Is it good?"""
+        """Whether the key is good at a time, and if not, why."""
         if self.revoked_at is not None:
             return "revoked"
         return "expired" if self.expires_at is not None and self.expires_at <= now else "active"

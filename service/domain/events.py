@@ -38,43 +38,49 @@ EventKind: TypeAlias = Literal[
 EventFamily: TypeAlias = Literal[
     "creation", "settings", "new arm", "arm", "draw", "observation", "step", "observation step", "note"
 ]
+EventAuthor: TypeAlias = Literal["people", "operator", "watch", "sweep"]
 
 
 class EventTraits(NamedTuple):
-    """What a kind of event is: what it changes, which decides how it is repeated, and who made it happen."""
+    """What a kind of event is: what it changes, which decides how it is repeated, and who makes it happen."""
 
     family: EventFamily
-    audited: bool
-    """It shows in the audit log: people did it, or will ask for it. The rest is traffic."""
+    author: EventAuthor | None = None
+    """Callers of the API, who runs the service, its watch over verdicts, or its sweep; None for traffic, which no log shows."""
     revises: bool = False
     """It changes an arm's data other than by one more reward of its own traffic: what was shown about that arm ends."""
 
+    @property
+    def audited(self) -> bool:
+        """It shows in the audit log: people did it, or will ask for it."""
+        return self.author is not None
+
 
 TRAITS: dict[EventKind, EventTraits] = {
-    "created": EventTraits("creation", audited=True),
-    "lifecycle": EventTraits("settings", audited=True),
-    "patch": EventTraits("settings", audited=True),
-    "arm_added": EventTraits("new arm", audited=True),
-    "arm_changed": EventTraits("arm", audited=True),
-    "draw": EventTraits("draw", audited=False),
-    "observation": EventTraits("observation", audited=False, revises=True),
-    "reward": EventTraits("step", audited=False),
-    "expiry": EventTraits("step", audited=False),
-    "maturity": EventTraits("step", audited=False),
-    "correction": EventTraits("step", audited=True, revises=True),
-    "void": EventTraits("step", audited=True, revises=True),
-    "expiry_run": EventTraits("note", audited=True),
-    "observation_edit": EventTraits("observation step", audited=True, revises=True),
-    "observation_void": EventTraits("observation step", audited=True, revises=True),
-    "separated": EventTraits("note", audited=True),
-    "harmful": EventTraits("note", audited=True),
-    "beats_control": EventTraits("note", audited=True),
-    "decided": EventTraits("note", audited=True),
-    "pruned": EventTraits("settings", audited=True),
-    "forgotten": EventTraits("note", audited=True),
-    "renamed": EventTraits("settings", audited=True),
-    "leader_changed": EventTraits("note", audited=True),
-    "drift_noticed": EventTraits("note", audited=True),
+    "created": EventTraits("creation", author="people"),
+    "lifecycle": EventTraits("settings", author="people"),
+    "patch": EventTraits("settings", author="people"),
+    "arm_added": EventTraits("new arm", author="people"),
+    "arm_changed": EventTraits("arm", author="people"),
+    "draw": EventTraits("draw"),
+    "observation": EventTraits("observation", revises=True),
+    "reward": EventTraits("step"),
+    "expiry": EventTraits("step"),
+    "maturity": EventTraits("step"),
+    "correction": EventTraits("step", author="people", revises=True),
+    "void": EventTraits("step", author="people", revises=True),
+    "expiry_run": EventTraits("note", author="sweep"),
+    "observation_edit": EventTraits("observation step", author="people", revises=True),
+    "observation_void": EventTraits("observation step", author="people", revises=True),
+    "separated": EventTraits("note", author="watch"),
+    "harmful": EventTraits("note", author="watch"),
+    "beats_control": EventTraits("note", author="watch"),
+    "decided": EventTraits("note", author="watch"),
+    "pruned": EventTraits("settings", author="operator"),
+    "forgotten": EventTraits("note", author="operator"),
+    "renamed": EventTraits("settings", author="operator"),
+    "leader_changed": EventTraits("note", author="watch"),
+    "drift_noticed": EventTraits("note", author="watch"),
 }
 AUDITED: tuple[EventKind, ...] = tuple(kind for kind, traits in TRAITS.items() if traits.audited)
 UNAUDITED: tuple[EventKind, ...] = tuple(kind for kind, traits in TRAITS.items() if not traits.audited)

@@ -118,6 +118,7 @@ class Lookahead:
             return False
         if self._contention.until and self._contention.includes(request.key):
             return False
+        version = ledger.version
         try:
             if not request.looked_up and self._probe.needs_lookup(command, ledger):
                 self._start_lookup()
@@ -127,13 +128,19 @@ class Lookahead:
         except BestArmError as refused:
             request.result = refused
         except NotLookedUp:
+            if ledger.version != version:  # a batch of which some items were decided
+                self._forget(request.key)
             return False
         except Exception:  # noqa: BLE001 - the same happens again when its turn comes, where it is dealt with
-            self._ledgers.forget([request.key])
-            self.discard()
+            self._forget(request.key)
             return False
         self._weight = weight
         return True
+
+    def _forget(self, key: str) -> None:
+        """A ledger holds part of a request: nothing that is decided may rest on it."""
+        self._ledgers.forget([key])
+        self.discard()
 
     def _start_lookup(self) -> None:
         if time.monotonic() >= self._lookups_from:
@@ -158,8 +165,8 @@ class Lookahead:
                 break
             want = wanted.get(ledger) or wanted.setdefault(ledger, LookupRequest())
             request.command.request_lookups(want, ledger)
-            if want.due_by is not None:
-                return  # what is due depends on the group that is being written
+            if want.due_by is not None or want.findings_since is not None:
+                return  # what is due, and what holds, depends on the group that is being written
             batch.append(request)
         asked = {ledger.experiment.id: want for ledger, want in wanted.items()}
         found = await lookup_queries.look_up(self._database.groups, asked, under_lock=False)

@@ -41,7 +41,7 @@ class GroupTimeline:
     """In order, with beginning and end. Tries that came to nothing have theirs, too."""
 
     def add(self, name: PhaseName, began: float) -> None:
-        """It ends now."""
+        """Note a phase that ends now."""
         self.phases.append((name, began, perf_counter()))
 
     def decided(self) -> None:

@@ -8,9 +8,10 @@ A group is decided from what this process knows and written on the condition tha
 (docs/decisions/0002). Where another worker writes the same experiment, its row is locked first. While a group is on its way to
 the disk the next one is decided (service/engine/lookahead.py).
 
-A group takes the lock, and is decided again under it, where another worker was faster, where a decision turned out to need a
-lookup, and where this worker was outrun a moment ago (`_commit`). After a failure `_start_over` forgets what was decided and what
-is remembered, and the group is decided again from what is stored; if it cannot be told whether it was written, it fails.
+A group takes the lock, and is decided again under it, where another worker was or is faster, where somebody else held the row a
+moment ago, where a decision turned out to need a lookup, where a connection was lost, and after a lost attempt at the same group
+(`_commit`; service/engine/lost_attempts.py). After a failure `_start_over` forgets what was decided and what is remembered, and
+the group is decided again from what is stored; if it cannot be told whether it was written, it fails.
 """
 
 from __future__ import annotations

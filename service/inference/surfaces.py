@@ -45,7 +45,7 @@ class Lines(NamedTuple):
         return self.offset[:, None] + self.slope[:, None] * high
 
     def pick(self, rows: Ints) -> Lines:
-        """Some of them."""
+        """The lines of some pairs."""
         return Lines(self.offset[rows], self.slope[rows], self.zeros[rows])
 
     def high(self, low: Floats | float) -> Floats:

@@ -22,5 +22,5 @@ class AutomaticPolicy:
     seed: int
 
     def resolved(self, reward: RewardKind, arms: int) -> PolicySpec:  # noqa: ARG002 - the study found no difference to make
-        """What it becomes."""
+        """The policy that an experiment gets for it."""
         return PolicySpec("simple_tracking", self.seed, sharpness=2.0, guard=0.5, ties="limit", keeps_floors=True)

@@ -28,7 +28,7 @@ class Plan:
 
     @staticmethod
     def before_first(arms: int) -> Plan:
-        """No batch yet."""
+        """The plan before any batch: every arm at zero."""
         none = np.zeros(arms, np.int64)
         return Plan(0, none, none, 0, np.zeros(arms), 0)
 

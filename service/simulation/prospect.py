@@ -89,7 +89,7 @@ class Prospect:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Of the means."""
+        """The least and the largest mean that such rewards can have."""
         if self.reward.kind == "binary":
             return 0.0, 1.0
         if self.reward.kind == "real":

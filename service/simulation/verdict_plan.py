@@ -97,12 +97,12 @@ class VerdictPlan:
         return self.decided or self.separated or Draws(None, None, None)
 
     def days(self, draws: Draws) -> dict[str, float | None] | None:
-        """The same in days."""
+        """So many draws at the question's traffic; None where that is not known."""
         rate = self.question.per_day
         return None if rate is None else {name: None if some is None else some / rate for name, some in asdict(draws).items()}
 
     def described(self) -> dict[str, Any]:
-        """As JSON."""
+        """What a client reads of the plan."""
         shown = {name: self._both(draws) for name, draws in (("separated", self.separated), ("decided", self.decided))}
         return {
             "until": "separated" if self.decided is None else "decided",
@@ -194,7 +194,7 @@ def expected(draws: Draws, per_day: float | None) -> str:
 
 
 def rounded(value: float) -> str:
-    """To three digits."""
+    """A figure for people: three digits of it mean something."""
     digits = 2 - int(np.floor(np.log10(abs(value)))) if value else 0
     return f"{round(value, digits):,.{max(0, digits)}f}" if digits <= 0 else f"{round(value, digits):,g}"
 

@@ -58,7 +58,7 @@ class _Step:
     """The draws of a step, and their rewards, which are told and count later."""
 
     after: int
-    """Draws before it."""
+    """How many draws came before the step."""
     until: int
     counts: Floats
     """Rewards that come, of every run and arm."""

@@ -52,7 +52,7 @@ class Supervisor:
         self._places = [_Place() for _ in range(workers)]
         self._spare = _Place()
         self._retired: list[Worker] = []
-        """Asked to stop."""
+        """Workers that were asked to stop and have not ended yet."""
         self._to_renew: list[_Place] = []
         self._has_served, self._is_stopping, self._exit_code = False, False, 0
 

@@ -39,13 +39,13 @@ class _BeatingServer(uvicorn.Server):
         self._beats = beats
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Say when it serves."""
+        """Tell the supervisor once its sockets are served."""
         await super().startup(sockets)
         if self.started:
             _send(self._beats, SERVING)
 
     async def on_tick(self, counter: int) -> bool:
-        """One round."""
+        """Let the supervisor hear that the event loop turns."""
         if counter % _TICKS_A_BEAT == 0:
             _send(self._beats, BEAT)
         return await super().on_tick(counter)

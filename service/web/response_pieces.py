@@ -29,7 +29,7 @@ class _OneATurn:
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def my_turn(self) -> None:
-        """Wait for it."""
+        """Return in a turn of the loop of its own, after those who waited before."""
         loop = asyncio.get_running_loop()
         mine = loop.create_future()
         self._waiting.append(mine)

@@ -47,7 +47,7 @@ class ComposeProject:
         subprocess.run([self.folder / "scripts/compose-secrets"], check=True)
 
     def secret(self, name: str) -> str:
-        """One of them."""
+        """The secret with this name, as the script made it."""
         return (self.folder / "secrets" / name).read_text().strip()
 
     def up(self, *profile: str) -> None:

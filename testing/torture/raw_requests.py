@@ -36,7 +36,7 @@ class RawCase:
 
     @property
     def sent(self) -> bytes:
-        """All of it."""
+        """The pieces as one."""
         return b"".join(self.pieces)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tests.docs.texts import ROOT
 
 _PAGES = sorted((ROOT / "docs/decisions").glob("*.md"))
 _LEAD_INS = ["Decided.", "Why.", "What it costs.", "Rules that follow.", "Enforced by"]
+_MIDDLEWARE = ROOT / "service/web/middleware"
 _QUOTED = re.compile(r"`([^`]+)`")
 
 every_decision = pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.stem)
@@ -85,3 +87,22 @@ def test_what_enforces_a_decision_exists(page: Path) -> None:
                 missing.append(f"{quoted} in {path.relative_to(ROOT)}")
         missing += [] if path is not None else [f"no path in: {entry}"]
     assert missing == [], "; ".join(missing)
+
+
+def _first_column(number: int) -> list[str]:
+    """What the first column of a decision's table quotes, from top to bottom."""
+    [page] = [page for page in _PAGES if page.name.startswith(f"{number:04}-")]
+    cells = re.findall(r"^\| (`[^|]+) \|", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return [name for cell in cells for name in _QUOTED.findall(cell)]
+
+
+def test_every_middleware_has_its_row() -> None:
+    """Decision 6 says of each what it is on the fast path, which passes it by."""
+    modules = sorted(path.stem for path in _MIDDLEWARE.glob("*.py") if path.stem != "__init__")
+    assert sorted(_first_column(6)) == modules
+
+
+def test_the_rooms_are_those_of_the_contract() -> None:
+    """Decision 10 lists the layers that the imports are held to, from top to bottom."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    assert _first_column(10) == [name for layer in contracts[0]["layers"] for name in layer.split(" | ")]

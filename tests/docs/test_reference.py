@@ -119,6 +119,14 @@ def test_every_make_target_that_a_page_names_exists() -> None:
     assert {inline or alone for inline, alone in typed} <= targets
 
 
+def test_what_the_suite_needs_beside_python_is_named() -> None:
+    """CONTRIBUTING has every program that a makefile asks for; wrk is for benchmarks, and promtool comes with prometheus."""
+    makefiles = "\n".join(path.read_text() for path in [ROOT / "Makefile", *sorted(ROOT.glob("make/*.mk"))])
+    needed = {name.removesuffix("-analyze") for name in re.findall(r"scripts/need (\S+)", makefiles)} - {"wrk", "promtool"}
+    text = text_of("CONTRIBUTING.md").lower()
+    assert [name for name in sorted(needed) if not re.search(rf"\b{name}\b", text)] == []
+
+
 @pytest.mark.parametrize("model", ["ExperimentIn", "ArmIn", "RecommendationOut", "StandingOut", "AssignmentOut"])
 def test_every_field_that_callers_meet_is_documented(model: str) -> None:
     """In the README's walk or in docs/api.md."""

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from service.application.commands.arms import AddArm
 from service.application.commands.ask import Ask, AskAnswer, AskMany, note_of
 from service.application.commands.idempotency import Once, OnceCommand, Rendered
-from service.application.commands.tell import Tell, TellAnswer
+from service.application.commands.tell import RewardItem, Tell, TellAnswer, TellMany
+from service.domain import Arm
 from service.domain.callers import SERVICE, Scope
 from service.domain.lookups import LookupRequest
 from service.engine import ledger_cache
@@ -18,10 +20,7 @@ from service.engine.ledger import Ledger
 from service.engine.queue import LARGEST_GROUP, Command
 from service.errors import RewardConflict
 from service.web.fast_path.recogniser import FastRequest
-from testing.workers import Workers
-
-# How many turns of the event loop the second wave comes after the first: before it is on its way, then, and after it.
-TURNS = (0, 1, 2, 3, 6)
+from testing.workers import TURNS, Workers
 
 
 class Witness:
@@ -72,21 +71,6 @@ class DefectiveRequest:
         raise RuntimeError("a defect")
 
 
-def in_two_waves(
-    workers: Workers, key: str, first: Sequence[Command[Any]], second: Sequence[Command[Any]], turns: int
-) -> list[Any]:
-    """Some commands, and others that many turns of the event loop later; refusals are returned, not raised."""
-
-    async def waves() -> list[Any]:
-        sent = [workers.enqueue(key, command) for command in first]
-        for _ in range(turns):
-            await asyncio.sleep(0)
-        sent += [workers.enqueue(key, command) for command in second]
-        return await asyncio.wait_for(asyncio.gather(*sent, return_exceptions=True), 30)
-
-    return workers.run(waves())
-
-
 def draws(answers: Sequence[AskAnswer]) -> list[int]:
     """The numbers of the draws."""
     return [answer.assignment.draw for answer in answers if answer.assignment]
@@ -120,7 +104,7 @@ def test_decisions_ahead_of_an_outrun_group_are_made_anew(workers: Workers, key:
         workers.submit(name, Ask("known to both"), worker=1)
         workers.submit(name, Ask("known to the other"), worker=1)
         second = [Witness(Ask(f"u{number}", f"k{number}")) for number in range(20)]
-        answers = in_two_waves(workers, name, [Ask("outrun", "k")], second, turns)
+        answers = workers.submit_in_two_waves(name, [Ask("outrun", "k")], second, turns)
         assert draws(answers) == list(range(4, 25))
         assert [answer.unit for answer in answers] == ["outrun", *(f"u{number}" for number in range(20))]
         assert workers.replay(name) == 25
@@ -134,10 +118,39 @@ def test_a_defect_ahead_harms_nobody_else(workers: Workers, key: str) -> None:
         name = f"{key}-{turns}"
         workers.create(name, [("a", 0.0), ("b", 0.0)])
         workers.submit(name, Ask(None))
-        answers = in_two_waves(workers, name, [Ask(None)], [Ask(None), DefectiveRequest(), Ask(None)], turns)
+        answers = workers.submit_in_two_waves(name, [Ask(None)], [Ask(None), DefectiveRequest(), Ask(None)], turns)
         assert isinstance(answers.pop(2), RuntimeError)
         assert draws(answers) == [2, 3, 4]
         assert workers.replay(name) == 5
+
+
+def test_a_batch_decided_in_part_is_not_kept(workers: Workers, key: str) -> None:
+    """Its second reward is for an arm that another worker added: nothing of the first is left when it is decided again."""
+    found: set[int] = set()
+
+    class Began(Witness):
+        def apply(self, ledger: Ledger, now: int) -> Any:  # noqa: ANN401 - the command's own
+            found.add(len(ledger.log.steps))
+            return super().apply(ledger, now)
+
+    decided = 0
+    for turns in TURNS:
+        name, other = f"{key}-{turns}", f"{key}-{turns}-other"
+        workers.create(name, [("a", 0.0)])
+        workers.create(other, [("a", 0.0)])
+        known = workers.submit(name, Ask(None)).assignment
+        workers.submit(other, Ask(None))
+        workers.submit(name, AddArm(Arm(0, "b", "b", None)), worker=1)
+        new = [answer.assignment for answer in workers.submit(name, AskMany([None] * 4, by_count=True), worker=1)]
+        unknown = next(one for one in new if one and one.arm == 1)
+        assert known is not None
+        batch = Began(TellMany([RewardItem(assignment=one.id, reward=1.0) for one in (known, unknown)]))
+        answers = workers.submit_in_two_waves(other, [Ask(None)], [batch], turns, second_key=name)
+        assert [one.status for one in answers[1]] == ["recorded", "recorded"]
+        assert workers.replay(name) == 1 + 1 + 1 + 4 + 2
+        decided = max(decided, len(batch.seen))
+    assert found == {0}
+    assert decided > 1  # ahead, in part
 
 
 def test_a_plain_request_with_a_defect_is_answered_once(workers: Workers, key: str) -> None:
@@ -167,7 +180,7 @@ def test_decisions_ahead_of_a_refused_group_are_made_anew(workers: Workers, key:
         name = f"{key}-{turns}"
         workers.create(name, [("a", 0.0), ("b", 0.0)])
         workers.submit(name, Ask(None))
-        answers = in_two_waves(workers, name, [Ask("one"), Ask("lone \ud800 surrogate")], [Ask("two"), Ask("three")], turns)
+        answers = workers.submit_in_two_waves(name, [Ask("one"), Ask("lone \ud800 surrogate")], [Ask("two"), Ask("three")], turns)
         assert isinstance(answers.pop(1), Exception)
         assert draws(answers) == [2, 3, 4]
         assert workers.replay(name) == 5
@@ -182,7 +195,7 @@ def test_what_is_read_ahead_is_not_older_than_what_is_being_written(workers: Wor
         workers.restart()
         first = [Tell(one, "reward", 1.0) for one in ids[:10]]
         second = [Tell(one, "reward", 1.0) for one in ids[:20]]
-        answers = in_two_waves(workers, name, first, [*second, Tell(ids[0], "reward", 0.0), Tell(ids[25], "void")], turns)
+        answers = workers.submit_in_two_waves(name, first, [*second, Tell(ids[0], "reward", 0.0), Tell(ids[25], "void")], turns)
         assert isinstance(answers[30], RewardConflict)
         assert all(isinstance(answer, TellAnswer) for answer in answers[:30] + answers[31:])
         assert workers.replay(name) == 1 + 40 + 20 + 1  # created, the draws, the rewards, the void
@@ -199,7 +212,7 @@ def test_what_was_in_mind_when_it_was_looked_at_is_still_there(
         drawn = [answer.assignment for answer in workers.submit(name, AskMany([None] * 12, by_count=True))]
         ids = [one.id for one in drawn if one]
         second = [Tell(ids[0], "reward", 1.0), Tell(ids[-1], "reward", 1.0)]
-        answers = in_two_waves(workers, name, [AskMany([None] * 10, by_count=True)], second, turns)
+        answers = workers.submit_in_two_waves(name, [AskMany([None] * 10, by_count=True)], second, turns)
         assert [type(answer) for answer in answers[1:]] == [TellAnswer, TellAnswer]
 
 
@@ -213,7 +226,7 @@ def test_a_batch_with_a_key_takes_effect_once(workers: Workers, key: str) -> Non
             "batch", "once", "hash", creates=True, render=lambda answers: repr(draws(answers)).encode(), note=note_of
         )
         batch = OnceCommand(once, AskMany([None] * 5, by_count=True))
-        answers: list[Rendered] = in_two_waves(workers, name, [batch], [Ask(None), batch], turns)
+        answers: list[Rendered] = workers.submit_in_two_waves(name, [batch], [Ask(None), batch], turns)
         assert answers[0].written() == b"[2, 3, 4, 5, 6]"
         assert not answers[0].replayed
         assert answers[2].replayed

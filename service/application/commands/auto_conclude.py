@@ -43,6 +43,8 @@ class ConcludeIfSure:
             return False
         if ledger.seen.findings is None:
             raise NotLookedUp
+        if ledger.log.last_disturbed > ledger.stored_version:
+            return False  # a request decided before this one ended what was read; the next look sees what holds then
         leader = leader_of(experiment.reward, arms, ledger.statistics)
         sure = certainty_of(experiment, arms, ledger.statistics, leader)
         found = verdict(experiment, arms, sure, leader, ledger.seen.findings)

@@ -46,7 +46,7 @@ class BatchesUnderWay:
             await self._settle()
 
     async def finish(self) -> None:
-        """Wait for all."""
+        """Return when every line is stored."""
         while self._batches:
             await self._settle()
 

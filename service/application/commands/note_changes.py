@@ -54,7 +54,8 @@ class NoteChanges:
             raise NotLookedUp
         if experiment.id != self.seen.experiment or experiment.status not in ("running", "paused"):
             return False
-        if any(event.kind in _OLD_AFTER and event.sequence > self.seen.number for event in looked_up.audited_since):
+        since = [*looked_up.audited_since, *ledger.log.events]  # what is stored, and what is decided to be written with this
+        if any(event.kind in _OLD_AFTER and event.sequence > self.seen.number for event in since):
             return False
         if self.leader is not None:
             details: dict[str, Json] = {"previous": self.leader.previous}

@@ -74,7 +74,7 @@ class Tell(msgspec.Struct, frozen=True, gc=False):
     def apply(self, ledger: Ledger, now: int) -> TellAnswer:
         """The assignment as it is afterwards; the same again changes nothing."""
         require_open(ledger)
-        return _told(ledger, find_assignment(ledger, self.assignment_id), self.verb, self.reward, now)
+        return _answer_of(ledger, find_assignment(ledger, self.assignment_id), self.verb, self.reward, now)
 
 
 class TellUnit(msgspec.Struct, frozen=True, gc=False):
@@ -99,7 +99,7 @@ class TellUnit(msgspec.Struct, frozen=True, gc=False):
     def apply(self, ledger: Ledger, now: int) -> TellAnswer:
         """The assignment as it is afterwards; the same again changes nothing."""
         require_open(ledger)
-        return _told(ledger, _assignment_of_unit(ledger, self.unit), self.verb, self.reward, now)
+        return _answer_of(ledger, _assignment_of_unit(ledger, self.unit), self.verb, self.reward, now)
 
 
 class RewardItem(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True, kw_only=True):
@@ -143,12 +143,12 @@ class TellMany(msgspec.Struct, frozen=True, gc=False):
     def apply(self, ledger: Ledger, now: int) -> list[TellResult]:
         """One result per item, in order."""
         require_open(ledger)
-        return _outcomes(self.items, self._tell, ledger, now)
+        return _outcomes(self.items, self._reward_item, ledger, now)
 
-    def _tell(self, ledger: Ledger, item: RewardItem, now: int) -> TellResult:
+    def _reward_item(self, ledger: Ledger, item: RewardItem, now: int) -> TellResult:
         name = item.assignment
         assignment = _assignment_of_unit(ledger, item.unit or "") if name is None else find_assignment(ledger, name)
-        told, changed = _tell(ledger, assignment, valid_reward(ledger, item.reward), now, correct=False)
+        told, changed = _reward(ledger, assignment, valid_reward(ledger, item.reward), now, correct=False)
         return TellResult("recorded" if changed else "duplicate", None, name or told.id)
 
 
@@ -191,10 +191,10 @@ class Observe(msgspec.Struct, frozen=True, gc=False):
         if known is None:
             ledger.observe(position, reward, item.id, now)
             return TellResult("recorded")
-        return told_again(known, position, reward)
+        return outcome_of_known(known, position, reward)
 
 
-def told_again(known: ObservationRecord, position: int, reward: float) -> TellResult:
+def outcome_of_known(known: ObservationRecord, position: int, reward: float) -> TellResult:
     """What becomes of an observation whose id was told before."""
     if known.status == "voided":
         raise RewardConflict(f"Observation {known.id!r} was voided; PUT brings it back.")
@@ -240,16 +240,16 @@ def valid_reward(ledger: Ledger, reward: float | None) -> float:
     return float(reward) + 0.0  # -0.0 becomes 0.0, so that equal rewards are equal to the bit
 
 
-def _told(ledger: Ledger, assignment: Assignment, verb: Verb, reward: float | None, now: int) -> TellAnswer:
+def _answer_of(ledger: Ledger, assignment: Assignment, verb: Verb, reward: float | None, now: int) -> TellAnswer:
     """The assignment as it is after one tell."""
     if verb == "void":
         told = _void(ledger, assignment, now)
     else:
-        told, _ = _tell(ledger, assignment, valid_reward(ledger, reward), now, correct=verb == "correct")
+        told, _ = _reward(ledger, assignment, valid_reward(ledger, reward), now, correct=verb == "correct")
     return TellAnswer(ledger.experiment.key, ledger.arms[told.arm], told)
 
 
-def _tell(ledger: Ledger, assignment: Assignment, reward: float, now: int, *, correct: bool) -> tuple[Assignment, bool]:
+def _reward(ledger: Ledger, assignment: Assignment, reward: float, now: int, *, correct: bool) -> tuple[Assignment, bool]:
     """The assignment with this reward, and whether anything changed."""
     status = assignment.state.status
     if status == "rewarded" and assignment.state.reward == reward:

@@ -47,6 +47,6 @@ class FileColumns:
 
 
 def _listed(names: Collection[str]) -> str:
-    """A few of them."""
+    """The first ten names, cut where they are long, and how many more there are."""
     shown = [repr(name if len(name) <= _LONGEST_SHOWN else f"{name[:_LONGEST_SHOWN]}…") for name in list(names)[:10]]
     return ", ".join(shown) + (f" and {len(names) - len(shown)} more" if len(names) > len(shown) else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from service.application.commands.tell import ObservationItem, TellResult, told_again
+from service.application.commands.tell import ObservationItem, TellResult, outcome_of_known
 from service.application.imports.import_tally import ImportTally
 from service.application.imports.observation_files import opened_file
 from service.application.imports.observation_lines import named
@@ -70,6 +70,6 @@ class Rehearsal:
                 self._in_file[name] = ObservationRecord(name, position, reward, 0, 0, "rewarded", 0)
             return TellResult("recorded")
         try:
-            return told_again(before, position, reward)
+            return outcome_of_known(before, position, reward)
         except RewardConflict as refused:
             return TellResult("conflict", str(refused))

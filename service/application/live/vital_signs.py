@@ -52,7 +52,7 @@ class VitalSigns:
         self._size_at = -math.inf
 
     async def measure(self) -> None:
-        """One round."""
+        """Set the gauges to what is so now."""
         in_use, size = self._database.pool_use()
         _POOL_IN_USE.set(in_use)
         _POOL_SIZE.set(size)

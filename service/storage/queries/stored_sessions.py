@@ -25,7 +25,7 @@ async def _next_change(connection: AsyncConnection) -> int:
 
 
 async def insert_session(connection: AsyncConnection, session: BrowserSession) -> None:
-    """One more."""
+    """Store a session, as a change that other workers will read."""
     await connection.execute(insert(sessions).values(**_values(session), change=await _next_change(connection)))
 
 

@@ -45,7 +45,7 @@ class AlmostTrackingOut(Answer):
 
 
 class UniformOut(Answer):
-    """The same for all arms."""
+    """Every arm gets an equal share."""
 
     kind: Literal["uniform"]
     seed: Seed

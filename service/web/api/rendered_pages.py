@@ -29,7 +29,7 @@ async def events(context: Context, key: str, page: PageRequest, kinds: Collectio
 
 
 async def render_events(reader: Reader, key: str, page: PageRequest, kinds: Collection[str]) -> bytes:
-    """The same, wherever this runs."""
+    """A page of the audit log, in whatever process this runs: a lane runs it by its name."""
     return _encode_events(await audit_log.audit_log(reader, key, page, kinds), page.size)
 
 
@@ -47,7 +47,7 @@ async def assignments_page(context: Context, key: str, wanted: assignments.Assig
 
 
 async def render_assignments(reader: Reader, key: str, wanted: assignments.AssignmentFilter, page: PageRequest) -> bytes:
-    """The same, wherever this runs."""
+    """A page of assignments, in whatever process this runs."""
     return _encode_assignments(key, await assignments.assignments(reader, key, wanted, page), page.size)
 
 
@@ -67,7 +67,7 @@ async def observations_page(context: Context, key: str, arm: str | None, page: P
 
 
 async def render_observations(reader: Reader, key: str, arm: str | None, page: PageRequest) -> bytes:
-    """The same, wherever this runs."""
+    """A page of observations, in whatever process this runs."""
     found = await observation_list.observations(reader, key, arm, page)
     listing: Listing[observation_list.Observation] = Listing(
         "observations", lambda one: views.observation_view(key, one), lambda one: one.sequence

@@ -48,7 +48,7 @@ class _Words:
         return signed(one.lift.difference, self.difference) if one.lift.ratio is None else signed(one.lift.ratio - 1.0, _part)
 
     def lift_range(self, one: Standing) -> str | None:
-        """The same with its interval."""
+        """The lift over the control with its interval."""
         if one.lift is None:
             return None
         interval, write, base = one.lift.difference_interval, self.difference, 0.0

@@ -75,7 +75,7 @@ def clock_name(utc_offset: int) -> str:
 
 
 def percent(value: float, digits: int = 0) -> str:
-    """A part of one."""
+    """A part of one as a percentage."""
     return f"{value * 100:.{digits}f}%"
 
 

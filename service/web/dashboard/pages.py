@@ -13,6 +13,7 @@ from starlette.types import Scope
 from service.domain.limits import KEY_PATTERN
 from service.errors import BestArmError
 from service.web.api.parameters import ContextOf
+from service.web.dashboard.vocabulary import VOCABULARY
 from service.web.problems import STATUS
 
 _HERE = Path(__file__).parent
@@ -26,6 +27,7 @@ HEADERS = {
     "Referrer-Policy": "same-origin",
     "Cache-Control": "no-cache",
 }
+_OF_SCRIPTS = {"Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
 _KEY = re.compile(KEY_PATTERN)
 router = APIRouter(include_in_schema=False)
 
@@ -35,7 +37,7 @@ class _Static(StaticFiles):
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         answer = await super().get_response(path, scope)
-        answer.headers.update({"Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"})
+        answer.headers.update(_OF_SCRIPTS)
         return answer
 
 
@@ -77,6 +79,12 @@ async def keys_page() -> Response:
 async def docs_page() -> Response:
     """The API, from its OpenAPI document."""
     return _page("docs")
+
+
+@router.get("/static/vocabulary.js")
+async def vocabulary() -> Response:
+    """What the scripts import of the domain's tables; before the mount, which has files alone."""
+    return Response(VOCABULARY, media_type="text/javascript", headers=_OF_SCRIPTS)
 
 
 def install(app: FastAPI) -> None:

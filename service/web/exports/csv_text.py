@@ -43,7 +43,7 @@ class CsvText:
         return self._taken()
 
     def add(self, rows: Sequence[tuple[Any, ...]]) -> bytes:
-        """These rows."""
+        """The lines of these rows."""
         changed, write = self._changed, self._writer.writerow
         for row in rows:
             values = list(row)

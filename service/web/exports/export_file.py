@@ -58,7 +58,7 @@ class Piece:
     version: int
     """Of the experiment, in the snapshot: no row has a higher number."""
     rows: int = 0
-    """So far."""
+    """How many rows the file has with these bytes."""
     last: int = 0
     """The sequence number of the last of them."""
 

@@ -33,7 +33,7 @@ class JsonLines:
         return b""
 
     def add(self, rows: Sequence[tuple[Any, ...]]) -> bytes:
-        """These rows."""
+        """The lines of these rows."""
         names, times = self._names, self._times
         objects = []
         for row in rows:

@@ -61,7 +61,7 @@ class ParquetGroups:
         self._rows = 0
 
     def begin(self) -> bytes:
-        """Four letters."""
+        """The mark that a Parquet file begins with."""
         return self._taken()
 
     def add(self, rows: Sequence[tuple[Any, ...]]) -> bytes:

@@ -183,7 +183,7 @@ def test_a_stream_needs_a_key(place: _Place, route: Route) -> None:
 
 def test_every_route_stands_in_the_table() -> None:
     """A new one is refused to everybody until it does; pages are the same for all, and say nothing by themselves."""
-    pages = {"/", "/new", "/docs", "/keys", "/experiments/{key}"}
+    pages = {"/", "/new", "/docs", "/keys", "/experiments/{key}", "/static/vocabulary.js"}
     routes = {
         (method, route.path)
         for route in each_route(create_app().routes)

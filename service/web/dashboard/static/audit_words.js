@@ -1,12 +1,14 @@
 // Events of the audit log, as sentences.
 
 import * as format from "./format.js";
+import { AUTHORS } from "./vocabulary.js";
+
+const by = (...authors) => Object.keys(AUTHORS).filter((kind) => authors.includes(AUTHORS[kind]));
 
 /** The kinds that people make happen, and what the service itself found. */
-export const BY_PEOPLE = ["created", "lifecycle", "patch", "arm_added", "arm_changed", "correction", "void", "observation_edit", "observation_void", "pruned", "forgotten", "renamed"];
-export const FINDINGS = ["separated", "harmful", "decided", "leader_changed", "drift_noticed"];
+export const BY_PEOPLE = by("people", "operator");
+export const FINDINGS = by("watch");
 
-const BY_OPERATORS = ["pruned", "forgotten", "renamed"];
 const MOVES = { start: "Started", pause: "Paused", resume: "Resumed", conclude: "Concluded", reopen: "Reopened", archive: "Archived" };
 const RULE = "conclude_when";
 
@@ -14,9 +16,9 @@ export const isByPeople = ({ kind, details }) => BY_PEOPLE.includes(kind) && !(k
 
 /** Who did it, as far as is known. */
 export function doer({ kind, actor, details }) {
-  if (FINDINGS.includes(kind) || kind === "expiry_run") return "by the service";
+  if (["watch", "sweep"].includes(AUTHORS[kind])) return "by the service";
   if (details.by === RULE) return "by its own rule";
-  if (BY_OPERATORS.includes(kind)) return "by an operator";
+  if (AUTHORS[kind] === "operator") return "by an operator";
   if (actor) return `by ${actor.label ?? actor.id}`;
   return details.by && details.by !== "request" ? `by ${details.by}` : "by request";
 }
@@ -55,17 +57,17 @@ export function sentence({ kind, arm, draw, details }, named = (key) => key) {
       return `Shown: ${named(details.better)} is better than ${named(details.worse)}`;
     case "harmful":
       return `Shown: ${named(details.worse)} is harmful, worse than ${named(details.better)}, the control`;
+    case "beats_control":
+      return `Shown: ${named(details.better)} is better than ${named(details.worse)}, the control`;
     case "decided":
-      return details.finding === "beats_control"
-        ? `Shown: ${named(details.better)} is better than ${named(details.worse)}, the control`
-        : `Shown: no other arm is better than ${named(details.better)} by what is worthwhile`;
+      return `Shown: no other arm is better than ${named(details.better)} by what is worthwhile`;
     case "leader_changed":
       if (!arm) return "No arm leads any more";
       return details.previous ? `${named(arm)} leads, before it was ${named(details.previous)}` : `${named(arm)} leads`;
     case "drift_noticed":
       return `Drift: recent rewards of ${details.drifting.map(named).join(", ")} do not look like earlier ones`;
-    default: // a kind that has no sentence of its own yet
-      return (kind[0].toUpperCase() + kind.slice(1)).replaceAll("_", " ");
+    default: // its name and its arm say it
+      return `${format.capital(kind.replaceAll("_", " "))}${arm ? `: ${named(arm)}` : ""}`;
   }
 }
 

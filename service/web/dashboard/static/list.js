@@ -6,6 +6,7 @@ import { keepPolling } from "./live.js";
 import { COLUMNS, listRow, zone } from "./list_row.js";
 import { pager } from "./parts.js";
 import { may } from "./session.js";
+import { KEY_PATTERN } from "./vocabulary.js";
 import * as format from "./format.js";
 
 const TABS = [["", "All"], ["running", "Running"], ["paused", "Paused"], ["draft", "Draft"], ["concluded", "Concluded"], ["archived", "Archived"]];
@@ -19,7 +20,7 @@ const orders = [NEWEST, ...COLUMNS.map(([, order]) => order).filter(Boolean)];
 // What an address cannot ask for is as if it had not asked.
 if (![...orders, ...orders.map(opposite)].includes(wanted.sort)) wanted.sort = NEWEST;
 if (!TABS.some(([value]) => value === wanted.status)) wanted.status = "";
-if (!/^[a-z0-9][a-z0-9._-]{0,63}$/.test(wanted.tag)) wanted.tag = "";
+if (!new RegExp(`^${KEY_PATTERN}$`).test(wanted.tag)) wanted.tag = "";
 const rows = new Map();
 let shown = false;
 
