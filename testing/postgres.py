@@ -168,8 +168,9 @@ class Postgres:
 
         The server's own way of waiting looks ten times a second at one session after the other.
         """
-        sessions = f"SELECT pid FROM pg_stat_activity WHERE datname = '{database}'"
-        ended = self.sql(f"WITH sessions AS MATERIALIZED ({sessions}) SELECT pid FROM sessions WHERE pg_terminate_backend(pid)").split()
+        # Materialized, or the planner may end the sessions of other databases before it looks whose they are.
+        sessions = f"WITH sessions AS MATERIALIZED (SELECT pid FROM pg_stat_activity WHERE datname = '{database}')"
+        ended = self.sql(f"{sessions} SELECT pid FROM sessions WHERE pg_terminate_backend(pid)").split()
         left = f"SELECT count(*) FROM pg_stat_activity WHERE pid IN ({', '.join(ended) or 'NULL'})"
         wait_until(lambda: self.sql(left) == "0", f"the sessions of {database} have ended")
         return len(ended)

@@ -48,14 +48,19 @@ class KeepFindings:
             for finding in self.findings
             if (finding.kind, finding.arm) not in held and not any(disturbance.ends(finding) for disturbance in ended)
         ]
-        best = best_of(ledger.arms, [*seen.findings, *kept])
-        is_new = best is not None and best_of(ledger.arms, seen.findings) is None
-        last = next((one for one in reversed(kept) if one.kind == "separated"), None)
-        for finding in kept:
-            completes: dict[str, Json] = {"best": best} if is_new and finding is last else {}
-            ledger.note(EVENT_KINDS[finding.kind], finding.details() | completes, now, finding.arm)
+        note_findings(ledger, seen.findings, kept, now)
         return kept
 
     def _is_about(self, experiment: Experiment) -> bool:
         """Is it under way, and not another one that took the key of one that was deleted?"""
         return experiment.id == self.seen.experiment and experiment.status in ("running", "paused")
+
+
+def note_findings(ledger: Ledger, held: list[Finding], new: list[Finding], now: int) -> None:
+    """Write findings down as events; the one that leaves a single arm names it."""
+    best = best_of(ledger.arms, [*held, *new])
+    is_new = best is not None and best_of(ledger.arms, held) is None
+    last = next((one for one in reversed(new) if one.kind == "separated"), None)
+    for finding in new:
+        completes: dict[str, Json] = {"best": best} if is_new and finding is last else {}
+        ledger.note(EVENT_KINDS[finding.kind], finding.details() | completes, now, finding.arm)

@@ -49,6 +49,16 @@ def test_what_was_found_is_concluded_on_once(workers: Workers, key: str) -> None
     assert workers.submit_together(key, [ConcludeIfSure(), ConcludeIfSure()]) == [True, False]
 
 
+@pytest.mark.parametrize("rewards", [0, 1], ids=["not yet shown", "shown since the last look"])
+def test_a_conclusion_keeps_what_it_rests_on(workers: Workers, key: str, rewards: int) -> None:
+    """Rewards that arrive between the look and the conclusion may be what it takes: the history says what was shown."""
+    workers.create(key, [("a", 0.0), ("b", 0.0)], conclude_when=ConcludeWhen(separated=True, min_observations=1))
+    workers.submit(key, Observe([ObservationItem("a", float(rewards)), ObservationItem("b", 0.0)] * 200))
+    assert workers.submit(key, ConcludeIfSure()) is bool(rewards)
+    assert (workers.look(key).verdict.separated_at is not None) is bool(rewards)
+    assert workers.replay(key) == (1 + 400 + 2 * rewards)
+
+
 @pytest.mark.parametrize("ending", ENDINGS.values(), ids=ENDINGS)
 def test_what_ends_a_finding_in_the_same_group_counts(workers: Workers, key: str, ending: Callable[[str], Command[Any]]) -> None:
     """What the group read before its first decision is not what holds at a later one."""
