@@ -26,7 +26,6 @@ TESTED_BY = {
     "application/commands/duplicate.py": "live/test_deletion.py::test_replay_is_clean_after_reopening_and_of_a_duplicate",
     "application/commands/experiments.py": "api/test_experiments.py::test_a_patch_changes_what_it_names",
     "application/commands/expire.py": "live/test_mass_expiry.py::test_a_window_of_silence_expires_exactly_once_while_asks_go_on",
-    "application/commands/idempotency.py": "live/test_keys_of_asks.py::test_a_known_and_a_new_unit_cannot_share_a_key",
     "application/commands/keep_findings.py": "api/test_verdict.py::test_a_verdict_is_kept_and_ends_with_what_it_rests_on",
     "application/commands/lifecycle.py": "api/test_experiments.py::test_the_moves_of_a_life",
     "application/commands/observations.py": "api/test_observations.py::test_a_correction_is_exact",
@@ -103,12 +102,8 @@ TESTED_BY = {
     "domain/spreadsheet_text.py": "web/exports/test_csv_text.py::test_every_text_comes_back",
     "domain/lookups.py": "engine/test_lookahead.py::test_what_was_in_mind_when_it_was_looked_at_is_still_there",
     # -- engine ------------------------------------------------------------------------------------------------------------
-    "engine/allocator.py": "live/test_spread.py::test_a_thousand_simultaneous_asks_split_as_the_targets_say",
     "engine/clock.py": "api/test_assignments.py::test_an_assignment",
-    "engine/contention.py": "engine/test_change_log.py::test_two_workers_agree_whatever_comes",
     "engine/engine_metrics.py": "web/test_request_metrics.py::test_asks_and_tells_are_counted_over_all_workers",
-    "engine/ledger_cache.py": "engine/test_lookahead.py::test_decisions_ahead_of_an_outrun_group_are_made_anew",
-    "engine/queue.py": "engine/test_writer.py::test_nobody_joins_a_request_that_cannot_be_written",
     "engine/snapshots.py": "application/reads/test_course.py::test_snapshots_thin_out_as_they_grow",
     # -- inference ---------------------------------------------------------------------------------------------------------
     "inference/binary.py": "inference/test_intervals.py::test_binary_bounds_lie_where_the_evidence_reaches_the_level",
