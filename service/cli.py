@@ -12,8 +12,10 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from service import (
-    __version__,
+from service import __version__, serving
+from service.application.live.known_callers import KnownCallers
+from service.application.reads.readiness import require_ready, schema_of
+from service.command_line import (
     api_key_commands,
     experiment_commands,
     export_command,
@@ -21,11 +23,8 @@ from service import (
     keeping_commands,
     mcp_command,
     replay_command,
-    serving,
 )
-from service.application.live.known_callers import KnownCallers
-from service.application.reads.readiness import require_ready, schema_of
-from service.console import opened, reason_of, refuse, say, settings_given
+from service.command_line.console import opened, reason_of, refuse, say, settings_given
 from service.errors import BestArmError
 from service.settings import Settings
 from service.simulation import plan_command, simulation_commands

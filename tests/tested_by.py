@@ -9,9 +9,9 @@ from __future__ import annotations
 TESTED_BY = {
     "__main__.py": "test_cli.py::test_version",
     "main.py": "docs/test_reference.py::test_every_route_is_documented",
-    "api_key_commands.py": "test_cli.py::test_keys_from_the_command_line",
-    "console.py": "test_cli.py::test_version",
-    "export_command.py": "test_cli.py::test_an_export_from_the_command_line",
+    "command_line/api_key_commands.py": "test_cli.py::test_keys_from_the_command_line",
+    "command_line/console.py": "test_cli.py::test_version",
+    "command_line/export_command.py": "test_cli.py::test_an_export_from_the_command_line",
     "randomness.py": "api/test_assignments.py::test_an_assignment",
     "log_lines.py": "test_serving.py::test_every_line_is_json_from_start_to_stop",
     "sign_in_settings.py": "docs/test_reference.py::test_every_setting_is_documented_with_its_default",
@@ -26,12 +26,11 @@ TESTED_BY = {
     "application/commands/duplicate.py": "live/test_deletion.py::test_replay_is_clean_after_reopening_and_of_a_duplicate",
     "application/commands/experiments.py": "api/test_experiments.py::test_a_patch_changes_what_it_names",
     "application/commands/expire.py": "live/test_mass_expiry.py::test_a_window_of_silence_expires_exactly_once_while_asks_go_on",
-    "application/commands/idempotency.py": "live/test_keys_of_asks.py::test_a_known_and_a_new_unit_cannot_share_a_key",
     "application/commands/keep_findings.py": "api/test_verdict.py::test_a_verdict_is_kept_and_ends_with_what_it_rests_on",
     "application/commands/lifecycle.py": "api/test_experiments.py::test_the_moves_of_a_life",
     "application/commands/observations.py": "api/test_observations.py::test_a_correction_is_exact",
     "application/commands/import_observations.py": (
-        "test_import_command.py::test_killed_in_the_middle_and_repeated_each_line_counts_once"
+        "command_line/test_import_command.py::test_killed_in_the_middle_and_repeated_each_line_counts_once"
     ),
     "application/commands/tell_lines.py": "api/test_observation_stream.py::test_a_failure_says_how_far_it_came",
     "application/commands/tell.py": "api/test_rewards.py::test_a_correction_replaces_and_a_void_removes",
@@ -40,7 +39,7 @@ TESTED_BY = {
     "application/copies/dump.py": "application/copies/test_load.py::test_there_and_back_again_the_file_is_the_same",
     "application/copies/dump_rows.py": "application/copies/test_row_relations.py::test_tables_have_their_place_and_their_columns",
     "application/reads/differences.py": "application/reads/test_replay.py::test_an_edited_event_is_found_and_named",
-    "application/reads/experiment_keys.py": "test_replay_command.py::test_all_are_replayed_and_each_has_its_line",
+    "application/reads/experiment_keys.py": "command_line/test_replay_command.py::test_all_are_replayed_and_each_has_its_line",
     "application/reads/repeated_changes.py": "application/reads/test_replay.py::test_what_was_done_with_a_key_is_repeated_so",
     "storage/experiment_copies.py": "application/copies/test_load.py::test_a_killed_load_is_cleaned_up_and_is_in_nobody_s_way",
     "storage/forgetting.py": "application/commands/test_forget.py::test_an_interrupted_one_goes_on_with_the_same_token",
@@ -53,13 +52,13 @@ TESTED_BY = {
     "application/webhooks/webhook_metrics.py": "api/test_webhooks.py::test_metrics_count_attempts_and_what_waits",
     # -- application: imports ----------------------------------------------------------------------------------------------
     "application/imports/file_columns.py": "application/imports/test_observation_files.py::test_other_names_of_columns",
-    "application/imports/file_survey.py": "test_import_command.py::test_bad_lines_are_named_and_nothing_is_imported",
-    "application/imports/import_tally.py": "test_import_command.py::test_the_list_of_bad_lines_is_bounded",
+    "application/imports/file_survey.py": "command_line/test_import_command.py::test_bad_lines_are_named_and_nothing_is_imported",
+    "application/imports/import_tally.py": "command_line/test_import_command.py::test_the_list_of_bad_lines_is_bounded",
     "application/imports/observation_lines.py": (
         "application/imports/test_observation_files.py::test_json_by_the_number_of_the_line"
     ),
-    "application/imports/rehearsal.py": "test_import_command.py::test_a_dry_run_says_what_would_happen",
-    "application/imports/warm_start.py": "test_import_command.py::test_a_warm_start_is_one_command",
+    "application/imports/rehearsal.py": "command_line/test_import_command.py::test_a_dry_run_says_what_would_happen",
+    "application/imports/warm_start.py": "command_line/test_import_command.py::test_a_warm_start_is_one_command",
     # -- application: live and reads ---------------------------------------------------------------------------------------
     "application/live/flag_changes.py": "api/test_ofrep.py::test_a_page_hears_when_to_evaluate_again",
     "application/live/export_frames.py": "api/test_export.py::test_an_export_that_breaks_has_no_end",
@@ -103,12 +102,8 @@ TESTED_BY = {
     "domain/spreadsheet_text.py": "web/exports/test_csv_text.py::test_every_text_comes_back",
     "domain/lookups.py": "engine/test_lookahead.py::test_what_was_in_mind_when_it_was_looked_at_is_still_there",
     # -- engine ------------------------------------------------------------------------------------------------------------
-    "engine/allocator.py": "live/test_spread.py::test_a_thousand_simultaneous_asks_split_as_the_targets_say",
     "engine/clock.py": "api/test_assignments.py::test_an_assignment",
-    "engine/contention.py": "engine/test_change_log.py::test_two_workers_agree_whatever_comes",
     "engine/engine_metrics.py": "web/test_request_metrics.py::test_asks_and_tells_are_counted_over_all_workers",
-    "engine/ledger_cache.py": "engine/test_lookahead.py::test_decisions_ahead_of_an_outrun_group_are_made_anew",
-    "engine/queue.py": "engine/test_writer.py::test_nobody_joins_a_request_that_cannot_be_written",
     "engine/snapshots.py": "application/reads/test_course.py::test_snapshots_thin_out_as_they_grow",
     # -- inference ---------------------------------------------------------------------------------------------------------
     "inference/binary.py": "inference/test_intervals.py::test_binary_bounds_lie_where_the_evidence_reaches_the_level",
@@ -119,11 +114,11 @@ TESTED_BY = {
     "inference/samples.py": "inference/test_intervals.py::test_large_offsets_do_not_cost_precision",
     "inference/solving.py": "inference/test_intervals.py::test_binary_bounds_lie_where_the_evidence_reaches_the_level",
     # -- mcp_server --------------------------------------------------------------------------------------------------------
-    "mcp_server/api_calls.py": "test_mcp_command.py::test_a_service_that_is_away",
-    "mcp_server/assembly.py": "test_mcp_command.py::test_what_a_host_reads",
-    "mcp_server/changing_tools.py": "test_mcp_command.py::test_an_experiment_s_life",
-    "mcp_server/output_bounds.py": "test_mcp_command.py::test_what_a_host_reads",
-    "mcp_server/reading_tools.py": "test_mcp_command.py::test_what_a_host_reads",
+    "mcp_server/api_calls.py": "command_line/test_mcp_command.py::test_a_service_that_is_away",
+    "mcp_server/assembly.py": "command_line/test_mcp_command.py::test_what_a_host_reads",
+    "mcp_server/changing_tools.py": "command_line/test_mcp_command.py::test_an_experiment_s_life",
+    "mcp_server/output_bounds.py": "command_line/test_mcp_command.py::test_what_a_host_reads",
+    "mcp_server/reading_tools.py": "command_line/test_mcp_command.py::test_what_a_host_reads",
     # -- policy ------------------------------------------------------------------------------------------------------------
     "policy/base.py": "policy/test_policy_contract.py::test_a_choice_is_an_arm_and_changes_no_evidence",
     "policy/interpolation.py": "policy/test_fast_weights.py::test_worst_single_summand_bounds_every_sum",
@@ -264,6 +259,7 @@ TESTED_BY = {
     "web/middleware/not_modified.py": "api/test_http.py::test_what_has_not_changed_is_not_modified_for_head_either",
     "web/middleware/request_id.py": "web/test_problems.py::test_a_strange_request_id_is_replaced",
     "web/middleware/request_timing.py": "web/test_request_metrics.py::test_both_ways_of_an_ask_count_under_one_name",
+    "web/fast_path/open_connections.py": "web/fast_path/test_connection.py::test_an_idle_connection_is_kept_for_its_time",
     "web/fast_path/traced_protocol.py": "web/test_request_spans.py::test_an_ask_is_a_request_with_its_group",
     "web/middleware/traced_requests.py": "web/test_request_spans.py::test_an_ask_is_a_request_with_its_group",
     "web/middleware/same_origin.py": "web/dashboard/test_craft.py::test_another_site_cannot_change_anything",

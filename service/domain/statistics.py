@@ -86,6 +86,11 @@ class ArmStatistics(msgspec.Struct, frozen=True, gc=False):
         """These statistics after a draw that counts as this reward for the time being."""
         return replace(self, pending=self.pending + 1, epoch_draws=self.epoch_draws + 1, imputed=self.imputed.with_reward(reward))
 
+    def at_new_epoch(self, *, active: bool) -> ArmStatistics:
+        """These statistics when the tracking term starts from zero; an arm that left has no part in the running plan any more."""
+        restarted = replace(self, epoch_draws=0, plan_weight_sum=0.0)
+        return restarted if active else replace(restarted, planned=0, plan_left=0)
+
     def with_state(self, state: AssignmentState, expiry_reward: float | None, *, in_epoch: bool, times: int = 1) -> ArmStatistics:
         """These statistics with an assignment in this state added (times = 1) or taken away (times = -1)."""
         if state.status == "voided":

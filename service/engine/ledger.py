@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
-
 from service.domain import (
     PENDING,
     Arm,
@@ -316,9 +314,7 @@ class Ledger:
         """The set of active arms changed: the tracking term starts from zero, the running plan loses the arms that left."""
         self.allocator.put_plan_away()
         for position, one in enumerate(self.statistics):
-            restarted = replace(one, epoch_draws=0, plan_weight_sum=0.0)
-            struck = replace(restarted, planned=0, plan_left=0)
-            self.statistics[position] = restarted if self.arms[position].active else struck
+            self.statistics[position] = one.at_new_epoch(active=self.arms[position].active)
             self.log.touched.add(position)
         self.epoch += 1
         self._plan_averaged = 0

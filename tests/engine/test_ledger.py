@@ -6,40 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from service.domain import (
-    Arm,
-    ArmRecord,
-    ArmStatistics,
-    Experiment,
-    Expiry,
-    PolicyKind,
-    PolicySpec,
-    Progress,
-    RewardSpec,
-)
-from service.engine.ledger import Ledger
-
-_ARMS = 3
-
-
-def _ledger(policy: PolicyKind, expiry: Expiry | None = None, floor: float | None = None) -> Ledger:
-    """With a floor, the last arm has it and the policy keeps it."""
-    spec = PolicySpec(policy, seed=7, keeps_floors=floor is not None)
-    experiment = Experiment(1, "e", "e", "", spec, RewardSpec(), expiry, False, 0.95, None, "running", None, 0)
-    floors = [0.0] * (_ARMS - 1) + [floor or 0.0]
-    arms = [
-        ArmRecord(Arm(position, f"arm-{position}", "", None, min_share=floor), ArmStatistics())
-        for position, floor in enumerate(floors)
-    ]
-    return Ledger(Progress(experiment, version=1, as_of=0, draws=0, epoch=1), arms)
+from service.domain import Arm, Expiry, PolicyKind
+from testing.ledgers import ARMS, new_ledger
 
 
 @pytest.mark.parametrize("policy", ["simple_tracking", "almost_tracking", "uniform"])
 @pytest.mark.parametrize("change", ["settings", "arm", "new arm", "floor"])
 def test_rewards_that_are_not_counted_yet_survive_a_change_of_settings(policy: PolicyKind, change: str) -> None:
     """First rewards are counted when somebody looks; a plan that is put away meanwhile must not lose them."""
-    ledger = _ledger(policy)
-    for _ in range(2 * _ARMS):
+    ledger = new_ledger(policy)
+    for _ in range(2 * ARMS):
         ledger.draw(None, None, 0)
     for drawn in list(ledger.recent_draws.values()):
         ledger.step(drawn, "reward", 1.0, 0)
@@ -50,14 +26,14 @@ def test_rewards_that_are_not_counted_yet_survive_a_change_of_settings(policy: P
     elif change == "floor":
         ledger.change_arm(replace(ledger.arms[2], min_share=0.2), {}, 0)
     else:
-        ledger.add_arm(Arm(_ARMS, "late", "", None, added=1), {}, 0)
-    assert [one.observed.count for one in ledger.statistics][:_ARMS] == [2, 2, 2]
-    assert [one.pending for one in ledger.statistics][:_ARMS] == [0, 0, 0]
+        ledger.add_arm(Arm(ARMS, "late", "", None, added=1), {}, 0)
+    assert [one.observed.count for one in ledger.statistics][:ARMS] == [2, 2, 2]
+    assert [one.pending for one in ledger.statistics][:ARMS] == [0, 0, 0]
 
 
 def test_draws_under_a_numeric_expiry_hand_over_what_they_move_and_no_more() -> None:
     """Their arms' counts of draws and of imputed rewards; the other columns of the rows stay."""
-    ledger = _ledger("simple_tracking", Expiry(60.0, 0.0))
+    ledger = new_ledger("simple_tracking", Expiry(60.0, 0.0))
     ledger.draw(None, None, 0)
     ledger.draw(None, None, 0)
     changes = ledger.take_changes()
@@ -69,7 +45,7 @@ def test_draws_under_a_numeric_expiry_hand_over_what_they_move_and_no_more() -> 
 
 def test_an_arm_that_was_drawn_and_rewarded_is_handed_over_once() -> None:
     """No stage of a group writes a row twice."""
-    ledger = _ledger("simple_tracking", Expiry(60.0, 0.0))
+    ledger = new_ledger("simple_tracking", Expiry(60.0, 0.0))
     drawn = ledger.draw(None, None, 0)
     ledger.draw(None, None, 0)
     ledger.step(drawn, "reward", 1.0, 0)
@@ -82,7 +58,7 @@ def test_an_arm_that_was_drawn_and_rewarded_is_handed_over_once() -> None:
 
 def test_a_step_that_is_not_allowed_leaves_the_ledger_as_it_was() -> None:
     """A defect of a caller's is no event."""
-    ledger = _ledger("simple_tracking")
+    ledger = new_ledger("simple_tracking")
     drawn = ledger.draw(None, None, 5)
     before = ledger.progress
     with pytest.raises(Exception, match="cannot lead from pending"):
@@ -94,7 +70,7 @@ def test_a_step_that_is_not_allowed_leaves_the_ledger_as_it_was() -> None:
 @pytest.mark.parametrize(("before", "after"), [(0.0, 0.5), (0.8, 0.2)])
 def test_a_new_floor_is_a_promise_from_then_on(policy: PolicyKind, before: float, after: float) -> None:
     """The arm neither floods the experiment until its whole past has caught up, nor waits until that has been worn off."""
-    ledger = _ledger(policy, floor=before)
+    ledger = new_ledger(policy, floor=before)
     for _ in range(1_500):
         ledger.step(ledger.draw(None, None, 0), "reward", 1.0, 0)
     ledger.change_arm(replace(ledger.arms[2], min_share=after), {}, 0)
@@ -109,7 +85,7 @@ def test_a_new_floor_is_a_promise_from_then_on(policy: PolicyKind, before: float
 
 def test_another_name_or_the_floor_of_a_disabled_arm_starts_no_epoch() -> None:
     """Nothing about the traffic changes, so what was drawn goes on counting."""
-    ledger = _ledger("simple_tracking", floor=0.1)
+    ledger = new_ledger("simple_tracking", floor=0.1)
     ledger.change_arm(replace(ledger.arms[2], name="other"), {}, 0)
     assert ledger.epoch == 1
     ledger.change_arm(replace(ledger.arms[2], status="disabled"), {}, 0)
@@ -119,6 +95,6 @@ def test_another_name_or_the_floor_of_a_disabled_arm_starts_no_epoch() -> None:
 
 def test_an_experiment_from_before_floors_were_kept_goes_on_as_it_was() -> None:
     """Its draws after a change of a floor were made without a new epoch, and replay has to make them again."""
-    ledger = _ledger("simple_tracking")
+    ledger = new_ledger("simple_tracking")
     ledger.change_arm(replace(ledger.arms[2], min_share=0.3), {}, 0)
     assert ledger.epoch == 1

@@ -23,11 +23,11 @@ from service.application.copies.dump_file import DumpFile
 from service.application.copies.load import LoadRequest, load
 from service.application.reads import experiment_keys
 from service.application.reads.differences import Difference
+from service.command_line.experiment_commands import check_settings
 from service.domain import PolicyKind
 from service.domain.callers import by_service
 from service.domain.limits import LOAD_ABANDONED_SECONDS
 from service.errors import Conflict, ExperimentExists, ExperimentNotFound
-from service.experiment_commands import check_settings
 from testing.databases import NewDatabase
 from testing.dumps import edited
 from testing.rows import Rows

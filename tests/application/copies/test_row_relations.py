@@ -14,8 +14,8 @@ import pytest
 from service.application.copies.dump import dump
 from service.application.copies.dump_file import DumpFile
 from service.application.copies.load import LoadRequest, load
+from service.command_line.experiment_commands import check_settings
 from service.errors import InvalidValue
-from service.experiment_commands import check_settings
 from service.storage import experiment_copies
 from testing.databases import NewDatabase
 from testing.dumps import edited

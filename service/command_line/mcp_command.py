@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from service.console import refuse
+from service.command_line.console import refuse
 
 _OF_THE_EXTRA = {"mcp", "mcp_types"}
 

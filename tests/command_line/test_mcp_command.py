@@ -46,7 +46,7 @@ def _session(url: str, key: str | None, *calls: Call, options: tuple[str, ...] =
             command=sys.executable,
             args=arguments,
             env=_followed() | ({} if key is None else {"BESTARM_KEY": key}),
-            cwd=Path(__file__).parents[1],
+            cwd=Path(__file__).parents[2],
         )
         async with Client(stdio_client(wanted)) as client:
             tools = {tool.name for tool in (await client.list_tools()).tools}

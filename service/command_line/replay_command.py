@@ -9,7 +9,7 @@ import typer
 from service.application.reads.differences import Difference
 from service.application.reads.experiment_keys import all_keys
 from service.application.reads.replay import replay as replay_history
-from service.console import progress_bar, reason_of, refuse, run_ready
+from service.command_line.console import progress_bar, reason_of, refuse, run_ready
 from service.errors import BestArmError
 from service.storage.database import Database
 

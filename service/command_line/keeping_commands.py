@@ -11,7 +11,7 @@ from rich.markup import escape
 from service.application.commands import prune as pruning
 from service.application.commands.forget import Forgotten
 from service.application.commands.forget import forget as forget_unit
-from service.console import done, progress_bar, reason_of, refuse, say, seconds_of, settings_given
+from service.command_line.console import done, progress_bar, reason_of, refuse, say, seconds_of, settings_given
 from service.domain.limits import LONGEST_UNIT
 from service.engine.clock import now_microseconds
 from service.errors import BestArmError

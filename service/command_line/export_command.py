@@ -11,7 +11,7 @@ from typing import IO, Annotated
 import typer
 
 from service.application.reads.export import EXPORTED, ExportOrder
-from service.console import progress_bar, reason_of, refuse, run_ready, say, time_given
+from service.command_line.console import progress_bar, reason_of, refuse, run_ready, say, time_given
 from service.domain.file_formats import FILE_FORMATS, FORMATS_BY_SUFFIX, require_format
 from service.errors import BestArmError
 from service.storage.database import Database

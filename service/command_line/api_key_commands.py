@@ -14,7 +14,7 @@ from rich.table import Table
 from service.application.commands import manage_keys
 from service.application.commands.idempotency import Once
 from service.application.commands.manage_keys import NewKey, WantedKey
-from service.console import done, refuse, say, seconds_of
+from service.command_line.console import done, refuse, say, seconds_of
 from service.domain.api_keys import ApiKey, ApiKeyKind
 from service.domain.callers import SCOPES, SERVICE, Scope
 from service.domain.limits import LONGEST_GRACE_SECONDS, LONGEST_LABEL

@@ -17,7 +17,7 @@ from service.application.copies.dump_file import DumpFile
 from service.application.copies.load import Loaded, LoadRequest
 from service.application.copies.load import load as load_experiment
 from service.application.reads.differences import Difference
-from service.console import done, progress_bar, refuse, say
+from service.command_line.console import done, progress_bar, refuse, say
 from service.domain.limits import KEY_PATTERN
 from service.errors import InvalidValue
 from service.storage.database import Database

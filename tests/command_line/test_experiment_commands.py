@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from service.experiment_commands import check_settings
+from service.command_line.experiment_commands import check_settings
 from service.storage.queries import stored_experiments
 from testing.databases import NewDatabase
 from testing.dumps import edited

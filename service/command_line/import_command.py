@@ -24,7 +24,7 @@ from service.application.live.reader import Reader, WritingReader
 from service.application.live.version_cache import VersionCache
 from service.application.reads import experiment_descriptions
 from service.application.reads.readiness import require_ready
-from service.console import opened, progress_bar, reason_of, refuse, say, settings_given
+from service.command_line.console import opened, progress_bar, reason_of, refuse, say, settings_given
 from service.domain import TAKES_REWARDS, RewardSpec
 from service.domain.callers import by_service
 from service.domain.file_formats import FILE_FORMATS, FORMATS_BY_SUFFIX
