@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from functools import cache
 from pathlib import Path
@@ -85,3 +86,13 @@ def test_what_enforces_a_decision_exists(page: Path) -> None:
                 missing.append(f"{quoted} in {path.relative_to(ROOT)}")
         missing += [] if path is not None else [f"no path in: {entry}"]
     assert missing == [], "; ".join(missing)
+
+
+def test_the_costs_of_a_decision_are_those_that_were_measured() -> None:
+    """The table of decision 5 has the medians of its file."""
+    measured = json.loads((ROOT / "benchmarks/results/decision_cost.json").read_text(encoding="utf-8"))["arms"]
+    page = (ROOT / "docs/decisions/0005-fast-weights.md").read_text(encoding="utf-8")
+    for arms, cells in measured.items():
+        medians = [one["median_us"] for one in cells.values()]
+        told = [f"{cost:,.0f} µs" if cost < 1_000 else f"{cost / 1_000:,.1f} ms" for cost in medians]
+        assert f"| {int(arms):,} | {' | '.join(told)} |" in page
