@@ -313,7 +313,7 @@ def unequal() -> str:
 
 
 def forecast() -> str:
-    """How often forecasts came true."""
+    """How often forecasts came true, and the middle of the waits beside that of the forecasts' medians."""
     cells = [
         [
             row["case"],
@@ -322,11 +322,14 @@ def forecast() -> str:
             f"{row['came_true']:.2f}",
             f"{row['sooner']:.2f}",
             f"{row['later']:.2f}",
+            f"{row['median_wait']:,.0f}",
+            f"{row['median_forecast']:,.0f}",
             f"{row['milliseconds_each']:.0f}",
         ]
         for row in load("forecast")
     ]
-    return table(["means", "made after", "forecasts", "came true", "sooner", "later", "milliseconds each"], cells)
+    head = ["means", "made after", "forecasts", "came true", "sooner", "later", "median wait", "median forecast"]
+    return table([*head, "milliseconds each"], cells)
 
 
 def replaced(text: str, name: str, section: str) -> str:

@@ -38,8 +38,6 @@ class Context(WritingReader):
     webhooks: KnownWebhooks
     sender: Sender
     """Sends messages to webhooks."""
-    forecasting: Turns = field(default_factory=Turns)
-    """Held while a forecast is computed: callers choose how many, a core is all they get, and few wait for it."""
     streams: OpenStreams = field(default_factory=OpenStreams)
     observation_streams: OpenStreams = field(default_factory=_observation_streams)
     shown: ShownFindings = field(default_factory=ShownFindings)

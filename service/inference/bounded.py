@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from service.inference.samples import Floats, Ints, Samples
+from service.inference.samples import Floats, Ints, Samples, are_all
 from service.inference.solving import reach
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class Mixture(NamedTuple):
 
     def pick(self, rows: Ints) -> Mixture:
         """Of some of the arms; nothing is copied where all are meant."""
-        if len(rows) == len(self.heads):
+        if are_all(rows, len(self.heads)):
             return self
         return Mixture(self.heads[rows], self.size[rows], self.odds[:, rows], self.offsets[:, rows])
 

@@ -35,7 +35,7 @@ from service.inference import bounded
 from service.inference.bracket import Bracket
 from service.inference.cells import least_over_means
 from service.inference.lines import largest_log_product
-from service.inference.samples import Floats, Ints, Samples
+from service.inference.samples import Floats, Ints, Samples, are_all
 
 _LOWEST, _HIGHEST, _CENTRE = -20, 8, -1
 _OCTAVES = np.arange(_LOWEST, _HIGHEST + 1)
@@ -113,7 +113,8 @@ class _Pairs(NamedTuple):
         return _Pairs(high, low, bets, heads * np.log1p(bets[:, None] * size), log_weights, margin)
 
     def pick(self, rows: Ints) -> _Pairs:
-        if len(rows) == self.bets.shape[1]:
+        """Some of them, a pair as often as it is named; nothing is copied where all are meant."""
+        if are_all(rows, self.bets.shape[1]):
             return self
         bets, gains, log_weights = (np.take(each, rows, axis=-1) for each in (self.bets, self.gains, self.log_weights))
         return _Pairs(self.high.pick(rows), self.low.pick(rows), bets, gains, log_weights, self.margin)

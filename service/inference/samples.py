@@ -37,3 +37,8 @@ class Samples(NamedTuple):
     def shifted(self, by: float) -> Samples:
         """The statistics of the same rewards with a constant added to each."""
         return Samples(self.counts, self.means + by, self.squares)
+
+
+def are_all(rows: Ints, number: int) -> bool:
+    """Do these rows name each of so many once, in order? As many rows may also name one twice and another not at all."""
+    return len(rows) == number and bool((rows == np.arange(number)).all())

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from service.domain.limits import NEVER_DRAWS, NEVER_TIMES
 from service.inference.levels import pair_levels
 from service.inference.pairs import evidence
 from service.inference.samples import Bools, Floats, Ints, Samples
@@ -67,6 +68,8 @@ class Forecast:
     shortfall: float
     waits: tuple[float, ...]
     """The draws until the verdict of each future, in order; infinite where there was none."""
+    never: bool = False
+    """Probably: the best arms are too close for anyone to wait. Equal ones, too, have a median: some gap is always possible."""
 
     def probability_within(self, draws: float) -> float:
         """In how many of the futures the verdict is there after so many draws."""
@@ -97,7 +100,8 @@ def _forecast(situation: Situation, rng: np.random.Generator) -> Forecast:
     waits = np.sort(futures.waits(rng))
     quantiles = [waits[int(np.ceil(part * FUTURES)) - 1] for part in (0.1, 0.5, 0.9)]
     low, median, high = (None if np.isinf(wait) else int(wait) for wait in quantiles)
-    return Forecast(median, low, high, shortfall, tuple(waits.tolist()))
+    never = waits[FUTURES // 2 - 1] > max(NEVER_DRAWS, NEVER_TIMES * float(situation.samples.counts.sum()))
+    return Forecast(median, low, high, shortfall, tuple(waits.tolist()), bool(never))
 
 
 def possible_means(reward: RewardSpec, samples: Samples) -> tuple[Floats, Floats, Floats]:

@@ -13,6 +13,7 @@ from service.domain import Goal, PolicySpec, RewardSpec
 from service.domain.limits import MOST_PLANNED_ARMS
 from service.errors import InvalidValue
 from service.policy.automatic import AutomaticPolicy
+from service.simulation.kernels.catalogue import AUTO, contender
 from service.simulation.prospect import Prospect, lifted_means
 from service.simulation.simulation_options import failures_as_sentences, numbers, reward_kind
 from service.simulation.verdict_plan import SEED, Question, VerdictPlan, duration, expected, plan, rounded, runs_for
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 _MOST_RUNS = 100_000
 _MOST_PER_DAY = 1e12
-_POLICIES = ("auto", "simple_tracking", "almost_tracking", "uniform")
+_POLICIES = (AUTO, "simple_tracking", "almost_tracking", "uniform")
+_POLICY_HELP = f"One of {', '.join(_POLICIES)}; or a variant, as simple_tracking:s=1.5:guard=0.25."
 _HOURS_A_DAY = 24
 
 
@@ -43,7 +45,7 @@ def plan_experiment(
     goal: Annotated[str, typer.Option(help="maximize, or minimize where less is better.")] = "maximize",
     confidence: Annotated[float, typer.Option(help="Of the verdict.")] = 0.95,
     min_share: Annotated[str, typer.Option(help="The floor of every arm, or one for each arm, as 0.1,0,0.")] = "0",
-    policy: Annotated[str, typer.Option(help=f"One of {', '.join(_POLICIES)}.")] = "auto",
+    policy: Annotated[str, typer.Option(help=_POLICY_HELP)] = AUTO,
     delay: Annotated[int | None, typer.Option(help="Draws decided before a reward is known.")] = None,
     delay_hours: Annotated[float | None, typer.Option(help="The same in hours, with --per-day.")] = None,
     expiry_hours: Annotated[float | None, typer.Option(help="Silence counts as a reward after so long, with --per-day.")] = None,
@@ -123,11 +125,26 @@ def _draws_in(hours: float | None, per_day: float | None, pointer: str) -> int:
 
 
 def _policy(name: str, reward: RewardSpec, arms: int) -> PolicySpec:
-    if name not in _POLICIES:
+    """As an experiment would have it, from the names and options that `bestarm simulate` takes."""
+    kind = name.partition(":")[0]
+    if kind not in _POLICIES or (kind == AUTO and name != AUTO):
         raise InvalidValue("/policy", f"There is no policy {name!r} to plan for. Policies: {', '.join(_POLICIES)}.")
-    if name == "auto":
+    if name == AUTO:
         return AutomaticPolicy(0).resolved(reward.kind, arms)
-    return PolicySpec(cast("PolicyKind", name), ties="limit", keeps_floors=True)
+    options = contender(name).options
+    if options.get("s", 1.0) < 1.0:
+        raise InvalidValue("/policy", "The sharpness s of an experiment is 1 or more.")
+    if "realised" in options:
+        raise InvalidValue("/policy", "A plan goes by planned batches: leave 'realised' out.")
+    return PolicySpec(
+        cast("PolicyKind", kind),
+        sharpness=options.get("s", 1.0),
+        batch_size=int(options["n"]) if "n" in options else None,
+        sufficiency=options.get("c", 0.999),
+        guard=options.get("guard", 0.0),
+        ties="paper" if options.get("ties") == 0.0 else "limit",
+        keeps_floors=True,
+    )
 
 
 def _floors(text: str, arms: int) -> tuple[float, ...]:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
+from datetime import datetime, timedelta
+from typing import Any
 
 import httpx
 import pytest
 
+from service.application.reads.forecast import Outlook
+from service.simulation.futures import Forecast
+from service.web.api.views import forecast_view
 from testing.json_client import JsonClient
 from tests.api.test_certainty import create, look, observe
 from tests.api.test_verdict import create as create_evenly
@@ -51,6 +56,41 @@ def test_it_says_how_likely_the_verdict_is_within_some_days(api: httpx.Client, k
     for days in (0, -1, 3651, "soon"):
         answer = api.get(path, params={"within_days": days})
         assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/query/within_days")
+
+
+def test_the_rate_is_that_of_asks_whatever_was_told_without_one(api: httpx.Client, key: str) -> None:
+    """Of an experiment that begins with past rewards, too: the later half of its asks; while there is none, of the course."""
+    create(api, key, 2)
+    for arm, share in (("a0", 40), ("a1", 52)):
+        observe(api, key, arm, [1.0] * share + [0.0] * (100 - share))
+    *course, present = api.get(f"/v1/experiments/{key}/history", params={"points": 1000}).json()["points"]
+    middle = [point for point in course if 2 * point["draws"] <= present["draws"]][-1]
+    later = (present["draws"] - middle["draws"]) * timedelta(days=1) / (_moment(present["at"]) - _moment(middle["at"]))
+    assert forecast(api, key)["rate_per_day"] == pytest.approx(later)
+    made = [_moment(api.post(f"/v1/experiments/{key}/assignments", json={}).json()["created_at"]) for _ in range(6)]
+    observe(api, key, "a0", [0.0] * 100)
+    found, now = forecast(api, key), _moment(look(api, key)["as_of"])
+    assert found["rate_per_day"] == pytest.approx(3 * timedelta(days=1) / (now - made[2]))
+    (row,) = api.get("/dashboard/experiments", params={"text": key}).json()["experiments"]
+    assert row["rate_per_day"] == found["rate_per_day"]
+
+
+def test_one_batch_of_asks_has_a_rate_too(api: httpx.Client, key: str) -> None:
+    """Since the experiment was created: its later half took no time."""
+    create(api, key, 2)
+    observe(api, key, "a0", [1.0, 0.0])
+    api.post(f"/v1/experiments/{key}/assignments/batch", json={"count": 10})
+    begun = _moment(api.get(f"/v1/experiments/{key}").json()["created_at"])
+    passed = _moment(look(api, key)["as_of"]) - begun
+    assert forecast(api, key)["rate_per_day"] == pytest.approx(10 * timedelta(days=1) / passed)
+
+
+def test_a_verdict_that_probably_never_comes_has_its_draws_and_times_all_the_same() -> None:
+    """What it would take is told: half of the futures have it at last."""
+    never = Forecast(6_000_000, 900_000, None, 0.001, (900_000.0, 6_000_000.0, float("inf")), never=True)
+    shown = forecast_view(Outlook(version=7, as_of=0, forecast=never, rate_per_day=1_000_000.0, running=True))
+    assert (shown["never"], shown["draws"]) == (True, {"median": 6_000_000, "low": 900_000, "high": None})
+    assert shown["at"] == {"median": "1970-01-07T00:00:00.000000Z", "low": "1970-01-01T21:36:00.000000Z", "high": None}
 
 
 def test_without_traffic_nothing_is_told_in_time(api: httpx.Client, key: str) -> None:
@@ -130,6 +170,20 @@ def test_while_a_forecast_is_computed_others_are_answered(api: httpx.Client, key
         answered += 1
     asking.join()
     assert answered >= 5
+
+
+def forecast(api: httpx.Client, key: str) -> dict[str, Any]:
+    """Of this version: one that is two seconds old would do for others."""
+    end = time.monotonic() + 20
+    while True:
+        found: dict[str, Any] = api.get(f"/v1/experiments/{key}/forecast").json()
+        if found["version"] == look(api, key)["version"] or time.monotonic() > end:
+            return found
+        time.sleep(0.1)
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
 
 
 def _seconds(api: httpx.Client, key: str) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import tomllib
 from functools import cache
@@ -106,3 +107,13 @@ def test_the_rooms_are_those_of_the_contract() -> None:
     """Decision 10 lists the layers that the imports are held to, from top to bottom."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
     assert _first_column(10) == [name for layer in contracts[0]["layers"] for name in layer.split(" | ")]
+
+
+def test_the_costs_of_a_decision_are_those_that_were_measured() -> None:
+    """The table of decision 5 has the medians of its file."""
+    measured = json.loads((ROOT / "benchmarks/results/decision_cost.json").read_text(encoding="utf-8"))["arms"]
+    page = (ROOT / "docs/decisions/0005-fast-weights.md").read_text(encoding="utf-8")
+    for arms, cells in measured.items():
+        medians = [one["median_us"] for one in cells.values()]
+        told = [f"{cost:,.0f} µs" if cost < 1_000 else f"{cost / 1_000:,.1f} ms" for cost in medians]
+        assert f"| {int(arms):,} | {' | '.join(told)} |" in page

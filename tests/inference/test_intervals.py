@@ -182,3 +182,11 @@ def test_few_bounded_rewards_far_from_the_middle_have_no_wider_an_interval_than_
     reached = bounded_rewards.log_wealth(samples, places, np.where(some, lower, means))[some]
     assert np.count_nonzero(some) > 1000
     np.testing.assert_allclose(reached, 10.7, rtol=1e-3)
+
+
+def test_an_arm_that_is_picked_twice_is_there_twice() -> None:
+    """Also where as many are picked as there are."""
+    samples = Samples(np.array([100.0, 400.0]), np.array([0.2, 0.7]), np.array([9.0, 30.0]))
+    mixture = bounded_rewards.Mixture.of(samples, bounded_rewards.odds_for(samples, np.array([0.1, 0.6])))
+    both, twice = (mixture.pick(np.array(rows)).log_wealth(np.full(2, 0.1)) for rows in ((0, 1), (1, 1)))
+    assert twice.tolist() == [both[1]] * 2

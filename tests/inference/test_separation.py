@@ -210,3 +210,33 @@ def test_the_cheap_first_look_never_rules_out_a_pair_that_could_be_shown(
     best = above.max(axis=0) + below.max(axis=0)
     ceilings = log_evidence_ceiling(high.pick(np.zeros(len(grid), int)), low.pick(np.zeros(len(grid), int)), grid)
     assert (best <= ceilings + 1e-6 * (1.0 + ceilings)).all()
+
+
+def test_a_rival_is_judged_by_its_own_rewards_whatever_others_are_judged_with_it() -> None:
+    """Where as many cells of means are open as there are rivals, two of them may belong to one rival."""
+    counts, means = np.array([562, 465, 42, 82]), np.array([0.4664, 0.3136, 0.2535, 0.1988])
+    arms = Arms(counts, means, np.array([0.09544, 0.0878, 0.01482, 0.08077]))
+    everyone, first = np.ones(4, np.bool_), np.zeros(4, np.int64)
+    parts = rival_evidence(bounded(), *arms, leader=0, active=everyone, added=first, alpha=0.05)
+    assert parts[1] == parts[3] == 1.0
+    assert parts[2] == pytest.approx(0.966, abs=0.001)
+
+
+@pytest.mark.parametrize("reward", KINDS, ids=["binary", "bounded", "real"])
+def test_many_pairs_at_once_are_the_pairs_one_by_one(reward: RewardSpec) -> None:
+    """In batches of every size, at levels that are only just attained or missed: there it is looked at most closely."""
+    shown = []
+    for seed in range(60):
+        rng, pairs = np.random.default_rng(seed), 2 + seed % 11
+        counts = np.rint(10 ** rng.uniform(1.0, 3.5, (2, pairs)))
+        means = np.sort(rng.uniform(0.05, 0.95, (2, pairs)), axis=0)
+        squares = counts * means * (1.0 - means) * rng.uniform(0.05, 1.0, (2, pairs))
+        low, high = (Samples(counts[side], means[side], squares[side]) for side in (0, 1))
+        attained = 40.0 * evidence(reward, high, low, np.full(pairs, np.exp(-40.0)))
+        levels = np.exp(-np.maximum(attained, 0.5) * rng.uniform(0.97, 1.0, pairs))
+        together = evidence(reward, high, low, levels)
+        rows = np.arange(pairs)[:, None]
+        alone = np.array([evidence(reward, high.pick(row), low.pick(row), levels[row])[0] for row in rows])
+        np.testing.assert_allclose(together, alone, rtol=1e-9)
+        shown += list(together == 1.0)
+    assert 0.1 < np.mean(shown) < 0.9

@@ -101,6 +101,30 @@ def test_equals_take_many_times_as_long_as_so_far_but_are_soon_good_enough() -> 
     assert of(situation([0.5, 0.5, 0.5], 2_000.0, margin=0.1)).high is not None
 
 
+def with_real_rewards(rates: list[float], rewards: int, seed: int, margin: float = 0.0) -> Situation:
+    """Binary rewards as they fall."""
+    given = situation(rates, float(rewards), margin=margin, sharpness=2.0, guard=0.5)
+    means = np.random.default_rng(seed).binomial(rewards, rates) / rewards
+    return replace(given, samples=Samples(given.samples.counts, means, rewards * means * (1.0 - means)))
+
+
+@pytest.mark.parametrize("arms", [2, 10])
+def test_equal_arms_with_many_rewards_probably_never_have_a_verdict(arms: int) -> None:
+    """In most cases; with what is worthwhile they soon have one."""
+    found = [of(with_real_rewards([0.1] * arms, 120_000, seed)).never for seed in range(6)]
+    assert sum(found) >= 4
+    assert not of(with_real_rewards([0.1] * arms, 120_000, 1, margin=0.005)).never
+
+
+@pytest.mark.parametrize(
+    ("rates", "rewards"),
+    [([0.1, 0.12], 200), ([0.1, 0.1, 0.1, 0.1, 0.13], 1_000), ([0.1, 0.102], 1_000_000)],
+)
+def test_arms_that_differ_are_not_told_that_there_is_never_a_verdict(rates: list[float], rewards: int) -> None:
+    """Early, when chance still hides the difference, and late, when it is small but shows."""
+    assert not any(of(with_real_rewards(rates, rewards, seed)).never for seed in range(4))
+
+
 def test_the_shortfall_is_what_the_leader_may_lack_and_falls_with_rewards() -> None:
     """In reward units, not negative, small once the leader is clear."""
     early, late = of(situation([0.4, 0.5, 0.45], 50.0)), of(situation([0.4, 0.5, 0.45], 5_000.0))

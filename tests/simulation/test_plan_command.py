@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 import typer
@@ -51,6 +52,23 @@ def test_json_has_the_same() -> None:
     assert told["days"]["median"] == pytest.approx(told["draws"]["median"] / 100)
 
 
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("simple_tracking", {"sharpness": 1.0, "guard": 0.0, "ties": "limit"}),
+        ("simple_tracking:ties=paper", {"sharpness": 1.0, "guard": 0.0, "ties": "paper"}),
+        ("simple_tracking:s=1.5:guard=0.25", {"sharpness": 1.5, "guard": 0.25, "ties": "limit"}),
+        ("almost_tracking:n=500:c=0.99", {"kind": "almost_tracking", "batch_size": 500, "sufficiency": 0.99}),
+    ],
+)
+def test_variants_of_a_policy_are_planned_for(name: str, parameters: dict[str, Any]) -> None:
+    """By the names that `simulate` takes; their options are those of the experiment, and change what is played."""
+    arguments = ("--means", "0.2,0.2,0.4", "--json", *QUICK, "--policy")
+    told, plain = (json.loads(CliRunner().invoke(app, [*arguments, each]).output) for each in (name, "uniform"))
+    assert {"kind": "simple_tracking", "keeps_floors": True, **parameters}.items() <= told["policy"].items()
+    assert told["draws"] != plain["draws"]
+
+
 @pytest.mark.parametrize(("word", "old"), [("binary", "bernoulli"), ("real", "gaussian")])
 def test_the_words_are_the_api_s_and_the_old_ones_still_do(word: str, old: str) -> None:
     """The same plan by either."""
@@ -76,6 +94,10 @@ def test_the_words_are_the_api_s_and_the_old_ones_still_do(word: str, old: str) 
         (("--means", "0.1,0.2", "--kind", "bounded", "--min", "1", "--max", "0"), "--min must be below --max"),
         (("--means", "0.1,0.2", "--goal", "win"), "maximize or minimize"),
         (("--means", "0.1,0.2", "--policy", "sr"), "no policy 'sr'"),
+        (("--means", "0.1,0.2", "--policy", "auto:s=2"), "no policy 'auto:s=2'"),
+        (("--means", "0.1,0.2", "--policy", "simple_tracking:t=2"), "no option 't'"),
+        (("--means", "0.1,0.2", "--policy", "simple_tracking:s=0.5"), "1 or more"),
+        (("--means", "0.1,0.2", "--policy", "almost_tracking:realised"), "planned batches"),
         (("--means", "0.1,0.2", "--min-share", "0.9"), "sum to at most 1"),
         (("--means", "0.1,0.2", "--expiry-hours", "24"), "--per-day"),
         (("--means", "0.1,0.2", "--delay", "1", "--delay-hours", "1"), "not both"),

@@ -57,7 +57,7 @@ async def forecast(context: Context, key: str, version: ExperimentVersion) -> Ou
             active = await stored_experiments.active_arms(connection, key)
         if active > MOST_FORECAST_ARMS:  # before all of them are read
             raise TooManyArms(f"A forecast is made for up to {MOST_FORECAST_ARMS} active arms; this experiment has {active}.")
-        found = await forecast_read.outlook(context, key)
+        found = await context.lanes.courses.run(forecast_read.outlook, key)
         return Cached(found.version, found, _BYTES)
 
     made = context.cache.newest(subject)

@@ -87,7 +87,7 @@ class Lanes:
     present: Lane
     """The present of experiments with many arms: what is looked at often and takes a fraction of a second."""
     courses: Lane
-    """Everything over time (history, charts) and the list at a glance, which is made of it."""
+    """Everything over time (history, charts, forecasts) and the list at a glance, which is made of it."""
 
     changes: Lane
     """Large batches, and all that touches the whole of a large experiment."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from math import fsum
 from typing import TYPE_CHECKING
@@ -17,15 +16,13 @@ from service.inference.certainty import period_of
 from service.inference.levels import arm_levels
 from service.inference.samples import Samples
 from service.simulation.futures import Forecast, Situation, forecast, leader_levels
-from service.storage.queries import stored_experiments, stored_history
+from service.storage.queries import stored_assignments, stored_experiments, stored_history
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection
 
-    from service.application.context import Context
     from service.application.live.reader import Reader
     from service.application.reads.recommendation import Recommendation
-    from service.domain import Snapshot
     from service.domain.findings import Finding
     from service.inference.verdict import Verdict
 
@@ -53,7 +50,7 @@ class Outlook:
     as_of: int
     forecast: Forecast
     rate_per_day: float | None
-    """Draws a day of late; None before any time has passed."""
+    """Asks a day of late; None before any time has passed."""
     running: bool
     decided_at: int | None = None
     """When a verdict that is there was found, once it is kept."""
@@ -78,28 +75,14 @@ class Outlook:
         return self.forecast.probability_within(days * self.rate_per_day)
 
 
-async def outlook(context: Context, key: str) -> Outlook:
-    """The forecast of what is stored now, computed off the event loop, one at a time in each process."""
-    ledger, kept, course = await _read(context, key)
-    check_forecast(ledger)
-    async with context.forecasting:
-        return await asyncio.to_thread(_outlook, ledger, kept, course)
-
-
-async def outlook_in_lane(reader: Reader, key: str) -> Outlook:
-    """The same, in a lane's process, which does one thing at a time anyway."""
-    ledger, kept, course = await _read(reader, key)
-    check_forecast(ledger)
-    return _outlook(ledger, kept, course)
-
-
-async def _read(reader: Context | Reader, key: str) -> tuple[Ledger, Collection[Finding], list[Snapshot]]:
+async def outlook(reader: Reader, key: str) -> Outlook:
+    """The forecast of what is stored now. To be run in a lane: it takes up to half a second of a processor."""
     async with reader.database.reading() as connection:
         progress, records = await stored_experiments.experiment_by_key(connection, key)
+        ledger = Ledger(progress, records)
+        check_forecast(ledger)
         kept = await stored_experiments.findings_of(connection, progress.experiment.id)
-        versions = await stored_history.snapshot_sequences(connection, progress.experiment.id)
-        course = await stored_history.snapshots_at(connection, progress.experiment.id, versions)
-    return Ledger(progress, records), kept.values(), course
+    return _outlook(ledger, kept.values(), await rate_per_day(reader, ledger))
 
 
 def check_forecast(ledger: Ledger) -> None:
@@ -111,8 +94,8 @@ def check_forecast(ledger: Ledger) -> None:
         raise TooManyArms(f"A forecast is made for up to {MOST_FORECAST_ARMS} active arms; this experiment has {len(active)}.")
 
 
-def _outlook(ledger: Ledger, kept: Collection[Finding], course: Sequence[Snapshot]) -> Outlook:
-    experiment, rate, present = ledger.experiment, rate_per_day(ledger, course), recommend(ledger, kept)
+def _outlook(ledger: Ledger, kept: Collection[Finding], rate: float | None) -> Outlook:
+    experiment, present = ledger.experiment, recommend(ledger, kept)
     running = experiment.status == "running"
     return Outlook(
         version=ledger.version,
@@ -162,10 +145,34 @@ def situation_of(ledger: Ledger, found: Verdict, kept: Collection[Finding]) -> S
     )
 
 
-def rate_per_day(ledger: Ledger, course: Sequence[Snapshot]) -> float | None:
-    """Of the later half of the draws, as the course has them."""
-    total = sum(one.draws for one in ledger.statistics)
-    earlier = [(one.at, sum(one.draws)) for one in course if 2 * sum(one.draws) <= total]
-    since, before = earlier[-1] if earlier else (ledger.experiment.created_at, 0)
-    passed = ledger.as_of - since
-    return None if passed <= 0 else (total - before) * _MICROSECONDS_A_DAY / passed
+async def rate_per_day(reader: Reader, ledger: Ledger) -> float | None:
+    """Of the later half of the asks. Rewards that were told without one are no traffic, unless there is nothing else."""
+    experiment, draws, now = ledger.experiment, ledger.draws, ledger.as_of
+    if draws == 0 or experiment.pruned_at is not None:
+        return await _rate_by_course(reader, ledger)
+    async with reader.database.reading() as connection:
+        middle = await stored_assignments.assignment_by_draw(connection, experiment.id, draws // 2)
+    if middle is None or middle.created_at >= now:  # one ask, or one batch
+        return _a_day(draws, now - experiment.created_at)
+    return _a_day(draws - draws // 2, now - middle.created_at)
+
+
+async def _rate_by_course(reader: Reader, ledger: Ledger) -> float | None:
+    """Of the later half of whatever counts. Its beginning is looked for point by point, half of them left each time."""
+    experiment, total = ledger.experiment, sum(one.draws for one in ledger.statistics)
+    since, before = experiment.created_at, 0
+    async with reader.database.reading() as connection:
+        sequences = await stored_history.snapshot_sequences(connection, experiment.id)
+        first, end = 0, len(sequences)
+        while first < end:
+            middle = (first + end) // 2
+            (seen,) = await stored_history.snapshots_at(connection, experiment.id, [sequences[middle]])
+            if 2 * sum(seen.draws) <= total:
+                since, before, first = seen.at, sum(seen.draws), middle + 1
+            else:
+                end = middle
+    return _a_day(total - before, ledger.as_of - since)
+
+
+def _a_day(count: int, microseconds: int) -> float | None:
+    return None if microseconds <= 0 else count * _MICROSECONDS_A_DAY / microseconds

@@ -21,7 +21,7 @@ class Traffic:
     started_at: int | None
     """When the first visitor got an arm; of an experiment that was only told of others' choices, when it was created."""
     rate_per_day: float | None
-    """Draws a day of late."""
+    """Asks a day of late."""
     shares: list[float]
     """Of the arm, oldest first."""
 
@@ -36,6 +36,6 @@ async def traffic(reader: Reader, key: str, arm: int | None, points: int) -> Tra
     return Traffic(
         version=chosen[-1].sequence,
         started_at=first.created_at if first else begun,
-        rate_per_day=rate_per_day(ledger, chosen[:-1]) if drawn else None,
+        rate_per_day=await rate_per_day(reader, ledger) if drawn else None,
         shares=[] if arm is None else [snapshot.share(arm) for snapshot in chosen if any(snapshot.draws)],
     )

@@ -275,7 +275,7 @@ def forecast_view(outlook: Outlook, within_days: float | None = None) -> dict[st
         "at": {name: None if moment is None else time_text(moment) for name, moment in times.items()} if known else None,
         "rate_per_day": outlook.rate_per_day,
         "shortfall_now": found.shortfall,
-        "never": found.median is None,
+        "never": found.never,
         "within": None if within_days is None else {"days": within_days, "probability": outlook.probability_within(within_days)},
         "waiting": None if outlook.waiting is None else asdict(outlook.waiting),
         "version": outlook.version,

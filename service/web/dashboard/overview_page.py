@@ -147,7 +147,7 @@ async def _forecasts(
 
 async def _forecast(reader: Reader, key: str, version: ExperimentVersion) -> Cached[dict[str, Any] | None]:
     try:
-        found = await forecast.outlook_in_lane(reader, key)
+        found = await forecast.outlook(reader, key)
     except BestArmError:  # too early, or too many arms: there is none for this version
         return Cached(version.number, None, _BYTES)
     return Cached(found.version, views.forecast_view(found), _BYTES)

@@ -57,6 +57,18 @@ def test_ties_and_mixtures_agree_with_production(values: list[int], sharpness: f
     assert np.abs(direct_weights(means, sharpness, guard, limit) - expected).max() < 1e-11
 
 
+@pytest.mark.parametrize("limit", [False, True])
+@pytest.mark.parametrize("tied", [1, 2, 300, 600])
+def test_ties_among_many_arms_agree_with_production(tied: int, limit: bool) -> None:  # noqa: FBT001 - parametrised
+    """More of them than production keeps to the direct formula for, all arms included; the others are tied in threes."""
+    means = np.concatenate([np.full(tied, 0.5), 0.4 - np.arange(600 - tied) // 3 / 500.0])
+    np.random.default_rng(tied).shuffle(means)
+    for sharpness, guard in ((1.0, 0.0), (2.0, 0.5)):
+        expected = h1_weights(means, WeightRule(sharpness, guard, "limit" if limit else "paper"))
+        assert np.abs(weights_kernel.targets_from_means(means, sharpness, guard, limit) - expected).max() < 1e-11
+        assert np.abs(direct_weights(means, sharpness, guard, limit) - expected).max() < 1e-11
+
+
 def test_arms_without_a_reward_have_an_equal_share() -> None:
     """NaN means are treated as in production."""
     means = np.array([0.5, np.nan, 0.1, np.nan, 0.3])

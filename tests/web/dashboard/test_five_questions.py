@@ -161,3 +161,22 @@ def test_all_times_are_the_viewer_s_and_the_zone_is_named_once(
         created = http.get(f"/v1/experiments/{key}").json()["created_at"]
         local = page.evaluate("(iso) => new Date(iso).toLocaleTimeString('en-GB', {hour: '2-digit', minute: '2-digit'})", created)
         expect(page.locator("[aria-labelledby=settings-title]")).to_contain_text(local)
+
+
+@pytest.mark.parametrize(
+    ("low", "median", "words"),
+    [
+        (900_000, 6_400_000, "it would take about 6,400,000 more draws (at best 900,000)."),
+        (900_000, None, "it would take far more draws than there are (at best 900,000)."),
+        (None, None, "it would take far more draws than there are."),
+    ],
+)
+def test_a_verdict_that_probably_never_comes_is_told_so(page: Page, low: int | None, median: int | None, words: str) -> None:
+    """On the experiment's page with what it would take, and in the list."""
+    forecast = {"never": True, "draws": {"low": low, "median": median, "high": None}, "at": None, "rate_per_day": None}
+    page.goto("/")
+    short, long = page.evaluate("async (one) => (await import('/static/answers.js')).forecastWords(one, 'running')", forecast)
+    assert (short, long) == ("Probably never", f"Hardly anything sets the best arms apart: {words}")
+    row = {"status": "running", "verdict": {"state": "leading"}, "forecast": forecast}
+    told = page.evaluate("async (row) => (await import('/static/list_row.js')).forecastTexts(row)", row)
+    assert told[0] == "probably never"

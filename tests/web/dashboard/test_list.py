@@ -91,7 +91,7 @@ def test_a_forecast_comes_by_itself(page: Page, http: httpx.Client, key: str) ->
     page.goto(f"/?text={key}")
     row = page.locator("tbody tr")
     expect(row).to_contain_text("Leading")
-    expect(row).to_contain_text(re.compile("draws to go|not in sight"))
+    expect(row).to_contain_text(re.compile("draws to go|probably never"))
     told = http.get(f"/v1/experiments/{key}/forecast").json()
     assert glance(http, key)["forecast"]["draws"] == told["draws"]
 

@@ -36,3 +36,4 @@ def backdate(database: Path, key: str, days: int) -> None:
         connection.execute("UPDATE experiments SET created_at = created_at - :back WHERE key = :key", moved)
         own = "(SELECT id FROM experiments WHERE key = :key)"
         connection.execute(f"UPDATE snapshots SET at = at - :back WHERE experiment_id = {own}", moved)
+        connection.execute(f"UPDATE assignments SET created_at = created_at - :back WHERE experiment_id = {own}", moved)

@@ -122,9 +122,10 @@ function whenKnown({ recommendation, forecast }) {
 /** When, and in how many draws, with the range that four of five futures lie in. */
 export function forecastWords(forecast, status) {
   const { draws, at, rate_per_day: rate } = forecast;
-  if (forecast.never || draws.median === null) {
-    const least = draws.low === null ? "" : ` At best it takes ${format.roughly(draws.low)} more draws.`;
-    return ["Not in sight", `Hardly anything sets the best arms apart.${least}`];
+  if (forecast.never) {
+    const most = draws.median === null ? "far more draws than there are" : `about ${format.roughly(draws.median)} more draws`;
+    const least = draws.low === null ? "" : ` (at best ${format.roughly(draws.low)})`;
+    return ["Probably never", `Hardly anything sets the best arms apart: it would take ${most}${least}.`];
   }
   const range = `${format.roughly(draws.low)} to ${draws.high === null ? "far more" : format.roughly(draws.high)}`;
   const needed = format.roughly(draws.median);
