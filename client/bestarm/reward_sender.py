@@ -25,6 +25,8 @@ _MOST_FAILURES = 3
 _OF_THE_KEY = {401, 429}
 # What may pass: an outage, and a key that somebody is about to replace.
 _LATER = (Unreachable, DeadlineExceeded, MalformedAnswer, Unavailable, Unauthorized)
+# The service is called by a name or a path that it does not know: whoever set up what stands between will mend it.
+_MISDIRECTED = {"host_not_allowed", "invalid_host", "not_found", "method_not_allowed"}
 _log = logging.getLogger("bestarm")
 
 
@@ -175,7 +177,7 @@ class RewardSender:
                 try:
                     for part in waiting[experiment]:
                         self._send(experiment, part, within or Deadline.after(_REQUEST_SECONDS))
-                except _LATER as trouble:
+                except Error as trouble:  # that may pass, see `_told`
                     failures += 1
                     if self._has_everyone_wait(experiment, trouble):
                         _force(part.segment for parts in waiting.values() for part in parts)
@@ -189,7 +191,7 @@ class RewardSender:
 
         The experiment is known to have failed in either case: others are tried first the next time.
         """
-        is_everyone_s = isinstance(trouble, Unreachable) or trouble.status in _OF_THE_KEY
+        is_everyone_s = isinstance(trouble, Unreachable) or trouble.status in _OF_THE_KEY or trouble.code in _MISDIRECTED
         with self._changed:
             self._holds.fail(experiment, trouble)
             if is_everyone_s:
@@ -211,9 +213,9 @@ class RewardSender:
         """How many of them count; those that do not will not when they are sent again."""
         try:
             results = self._wire.run(sent_rewards(experiment, [told.reward for told in rewards], deadline))
-        except _LATER:
-            raise
         except Error as refusal:
+            if isinstance(refusal, _LATER) or refusal.code in _MISDIRECTED:
+                raise
             _log.warning("%d rewards of %s were refused: %s", len(rewards), experiment, refusal)
             return 0
         refused = [(told.reward, result) for told, result in zip(rewards, results, strict=True) if not result.counts]

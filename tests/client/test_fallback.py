@@ -22,7 +22,9 @@ from testing.faulty_proxy import Fault, FaultyProxy
 from testing.server import free_port
 from tests.client.conftest import Driven, Kind, NewClient
 
-_FAULTS: list[Fault] = ["reset_before", "reset_after", "cut", "unavailable", "error", "garbage", "redirect", "hang", "trickle"]
+_FAULTS: list[Fault] = [
+    "reset_before", "reset_after", "cut", "unavailable", "error", "garbage", "redirect", "not_found_page", "hang", "trickle",
+]  # fmt: skip
 _DEADLINE = 0.05
 _BACK_BY = 0.06
 # For tests that run beside others.
