@@ -21,6 +21,8 @@ from bestarm.errors import OTHERS_MAY_SAY, DeadlineExceeded, Error, MalformedAns
 T = TypeVar("T")
 FIRST_PAUSE = 0.05
 LONGEST_PAUSE = 2.0
+# A mistake in a header, of whoever stands before the service, must not silence a client for good.
+LONGEST_RETRY_AFTER = 3_600.0
 _OK = 299
 _REFUSED = 400
 _SERVER_ERROR = 500
@@ -132,11 +134,10 @@ def _problem(answer: Answer) -> dict[str, Json]:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds, from seconds or from a date."""
+    """Seconds, from seconds or from a date, an hour at most."""
     written = headers.get("retry-after", "").strip()
-    if written.isdecimal():
-        return float(written)
     try:
-        return max((parsedate_to_datetime(written) - datetime.now(UTC)).total_seconds(), 0.0)
+        asked = float(written) if written.isdecimal() else (parsedate_to_datetime(written) - datetime.now(UTC)).total_seconds()
     except (ValueError, TypeError):
         return None
+    return min(max(asked, 0.0), LONGEST_RETRY_AFTER)

@@ -9,7 +9,7 @@ import pytest
 
 from bestarm import DeadlineExceeded, Error, MalformedAnswer, Unavailable, Unreachable
 from bestarm.deadline import Deadline
-from bestarm.exchange import LONGEST_PAUSE, Answer, Call, Flow, Try, Wait, pause, retry_after, sent
+from bestarm.exchange import LONGEST_PAUSE, LONGEST_RETRY_AFTER, Answer, Call, Flow, Try, Wait, pause, retry_after, sent
 
 _CALL = Call("GET", "/")
 
@@ -72,6 +72,8 @@ def test_retry_after_is_seconds_or_a_date() -> None:
     assert 28 < (retry_after({"retry-after": soon}) or 0) <= 30
     assert retry_after({"retry-after": "Thu, 01 Jan 1970 00:00:00 GMT"}) == 0
     assert retry_after({"retry-after": "3"}) == 3
+    endless = ("9300000000", "9" * 400, "Fri, 31 Dec 9999 23:59:59 GMT")
+    assert [retry_after({"retry-after": written}) for written in endless] == [LONGEST_RETRY_AFTER] * 3
     assert [retry_after({"retry-after": written}) for written in ("nan", "-1", "soon", "")] == [None] * 4
     assert retry_after({}) is None
 

@@ -351,6 +351,38 @@ def test_a_folder_of_two_services(server: Server, experiment: str, tmp_path: Pat
     assert list(tmp_path.iterdir()) == left
 
 
+def test_what_others_left_is_read_beside_rewards(tmp_path: Path) -> None:
+    """However much it is: nobody who tells a reward waits for it."""
+    nowhere = f"http://127.0.0.1:{free_port()}"
+    dead = Client(nowhere, spool=tmp_path)
+    assert dead.reward_later("asg_1", 1, experiment="e")
+    assert not dead.close(0.01)
+    (left,) = tmp_path.iterdir()
+    lines = 50_000
+    left.write_bytes(left.read_bytes() * lines)
+    heir, told = Client(nowhere, spool=tmp_path, queue_size=2 * lines), 0
+    while heir.counts.rewards_waiting < lines:
+        assert heir.reward_later("asg_2", 1, experiment="e")
+        told += 1
+        time.sleep(0.001)
+    assert told > 10
+    assert not heir.close(0.01)
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_an_outage_is_logged_seldom(proxy: FaultyProxy, experiment: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Not once for each try; and a pause that ends in the year 10,000 is no reason to ask without one."""
+    with Client(proxy.url, flush_seconds=0.01) as client:
+        shown = client.assign(experiment)
+        proxy.always, proxy.retry_after = "unavailable", "9300000000000"
+        assert client.reward_later(shown, 1)
+        for _ in range(5):
+            assert not client.flush(0.03)
+        assert 5 < len(proxy.requests) < 10
+        assert [line.levelname for line in caplog.records].count("WARNING") == 1
+        proxy.always = None
+
+
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_a_flush_tries_again(proxy: FaultyProxy, experiment: str) -> None:
     """It does not wait for company: what failed is sent again as soon as that may help."""
