@@ -17,8 +17,8 @@ from typing import Literal, NamedTuple, Self
 from testing.server import free_port
 
 Fault = Literal[
-    "reset_before", "reset_after", "cut", "unavailable", "unauthorized", "error", "garbage", "redirect",
-    "hang", "trickle", "slow", "duplicate",
+    "reset_before", "reset_after", "cut", "unavailable", "unauthorized", "error", "garbage", "redirect", "not_found_page",
+    "misdirected", "hang", "trickle", "slow", "duplicate",
 ]  # fmt: skip
 _PAGE = b"<html>Sign in</html>"
 # A closing socket with this option sends a reset: what was on its way is lost, and the other side is told so.
@@ -170,6 +170,8 @@ _OWN_ANSWERS: dict[str, bytes] = {
     "unauthorized": _own(401, b'{"code":"unauthorized","detail":"Who?"}', content_type="application/problem+json"),
     "error": _own(500, b"oops", content_type="text/plain"),
     "garbage": _own(200, _PAGE, content_type="text/html"),
+    "not_found_page": _own(404, b"<html>default backend - 404</html>", content_type="text/html"),
+    "misdirected": _own(421, b'{"code":"host_not_allowed","detail":"Not here."}', content_type="application/problem+json"),
     "redirect": _own(302, b"", location="https://login.example/"),
 }
 

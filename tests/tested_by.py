@@ -199,7 +199,6 @@ TESTED_BY = {
     "storage/queries/stored_replies.py": "api/test_experiments.py::test_creating_is_idempotent",
     # -- web ---------------------------------------------------------------------------------------------------------------
     "web/access/stream_tokens.py": "api/test_ofrep.py::test_a_token_is_for_its_stream_alone",
-    "web/ofrep/flag_stream_routes.py": "api/test_ofrep.py::test_a_page_hears_when_to_evaluate_again",
     "web/middleware/cross_origin.py": "api/test_ofrep.py::test_pages_of_the_named_origin_alone",
     "web/ofrep/evaluation_routes.py": "api/test_ofrep.py::test_bulk_evaluates_what_opted_in",
     "web/ofrep/evaluation_schemas.py": "api/test_ofrep.py::test_every_type_of_value",

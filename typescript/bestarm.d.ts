@@ -926,6 +926,8 @@ export interface paths {
         /**
          * Stream Flags
          * @description Server-sent events: `refetchEvaluation` when a flag that opted in was concluded, paused, changed, or opted in or out.
+         *
+         *     Where there is no place for now the stream is empty and says when to come back (`retry`): browsers give up on other answers.
          */
         get: operations["stream_flags"];
         put?: never;
@@ -1191,8 +1193,11 @@ export interface components {
         BulkEvaluation: {
             /** Flags */
             flags: (components["schemas"]["EvaluationSuccess"] | components["schemas"]["EvaluationFailure"])[];
-            /** Eventstreams */
-            eventStreams: components["schemas"]["EventStream"][];
+            /**
+             * Eventstreams
+             * @default []
+             */
+            eventStreams?: components["schemas"]["EventStream"][];
         };
         /**
          * ConcludeIn
@@ -11060,6 +11065,8 @@ export interface operations {
             query?: {
                 /** @description From `eventStreams` of a bulk evaluation. */
                 token?: string | null;
+                /** @description From there, too: what was evaluated. */
+                since?: string | null;
             };
             header?: {
                 /** @description Where a connection that broke had got to. */
@@ -11097,22 +11104,6 @@ export interface operations {
             };
             /** @description Without a body. */
             403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Why not. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["EvaluationFailure"];
-                };
-            };
-            /** @description Too many requests: `Retry-After` says for how many seconds to wait. */
-            429: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -27,6 +27,13 @@ def number(reward: float) -> float:
     return float(reward)
 
 
+def text(given: object, what: str) -> str:
+    """A name as the service takes it. Whatever else a program has in its place is not made one: it may be a name by accident."""
+    if not isinstance(given, str):
+        raise TypeError(f"{what} is a text, not {given!r}.")
+    return given
+
+
 @dataclass(frozen=True, slots=True)
 class Assignment:
     """The arm to show, and what became of it. `id` and `draw` are None where nothing was drawn: concluded, or a fallback."""
@@ -79,6 +86,7 @@ class Reward:
     def __post_init__(self) -> None:
         if (self.assignment is None) == (self.unit is None):
             raise ValueError("A reward is for an assignment or for a unit.")
+        text(self.assignment if self.unit is None else self.unit, "What a reward is for")
 
     def written(self) -> dict[str, Json]:
         """The item as the service reads it."""

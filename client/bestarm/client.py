@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 from functools import update_wrapper
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
-from bestarm.assignment import Assignment, Json, Reward, number
+from bestarm.assignment import Assignment, Json, Reward, number, text
 from bestarm.asynchronous import AsyncWire
 from bestarm.blocking import BlockingWire
 from bestarm.counts import Counts
@@ -92,7 +92,7 @@ class _BothClients:
 
     def reward_unit_later(self, experiment: str, unit: str, reward: float) -> bool:
         """Queue a reward for the assignment that a unit of a sticky experiment has. False when the queue is full."""
-        return self._rewards.put(Told(experiment, Reward(number(reward), unit=unit)))
+        return self._rewards.put(Told(text(experiment, "An experiment's key"), Reward(number(reward), unit=unit)))
 
 
 def _blocking(operation: Callable[Concatenate[Core, P], Flow[T]]) -> Callable[Concatenate[Client, P], T]:

@@ -3,7 +3,7 @@
 bestarm.Error
 ├── Unreachable          no answer: refused, reset, a name that does not resolve
 ├── DeadlineExceeded     no answer in time
-├── MalformedAnswer      an answer that is not the service's
+├── MalformedAnswer      an answer that is not the service's: a proxy's page, also one that says 404
 └── Problem              the service refused, and says why
     ├── Unauthorized     401, 403: no key, or not this one
     ├── NotFound         404
@@ -42,7 +42,7 @@ class DeadlineExceeded(Error):
 
 
 class MalformedAnswer(Error):
-    """Something answered, but not as the service does: a proxy's page, half an answer."""
+    """Something answered, but not as the service does: a proxy's page, also one that says 404, or half an answer."""
 
     code = "malformed_answer"
 
@@ -84,6 +84,8 @@ class Unavailable(Problem):
 
 
 _LATER = {408, 425, 429}
+# Statuses whose meaning is the same, whoever stands before the service and says it.
+OTHERS_MAY_SAY = {401, 403} | _LATER
 _KINDS = {401: Unauthorized, 403: Unauthorized, 404: NotFound, 409: Conflict, 412: Conflict}
 _SERVER_ERROR = 500
 

@@ -16,13 +16,16 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 from bestarm.assignment import Json
 from bestarm.deadline import Deadline
-from bestarm.errors import DeadlineExceeded, Error, MalformedAnswer, Unavailable, Unreachable, problem_of
+from bestarm.errors import OTHERS_MAY_SAY, DeadlineExceeded, Error, MalformedAnswer, Unavailable, Unreachable, problem_of
 
 T = TypeVar("T")
 FIRST_PAUSE = 0.05
 LONGEST_PAUSE = 2.0
+# A mistake in a header, of whoever stands before the service, must not silence a client for good.
+LONGEST_RETRY_AFTER = 3_600.0
 _OK = 299
 _REFUSED = 400
+_SERVER_ERROR = 500
 _NOT_MODIFIED = 304
 
 
@@ -110,26 +113,31 @@ def refuse(outcome: Answer) -> None:
     """Raise what an answer says that is none to be read."""
     if _OK < outcome.status < _REFUSED and outcome.status != _NOT_MODIFIED:
         raise MalformedAnswer(f"The service does not answer with HTTP {outcome.status}.")
-    if outcome.status >= _REFUSED:
-        raise problem_of(outcome.status, _problem(outcome), retry_after=retry_after(outcome.headers))
+    if outcome.status < _REFUSED:
+        return
+    problem = _problem(outcome)
+    if outcome.status < _SERVER_ERROR and outcome.status not in OTHERS_MAY_SAY and not isinstance(problem.get("code"), str):
+        raise MalformedAnswer(f"HTTP {outcome.status} is not from the service: {outcome.content[:80]!r}")
+    raise problem_of(outcome.status, problem, retry_after=retry_after(outcome.headers))
 
 
 def _problem(answer: Answer) -> dict[str, Json]:
-    """What a refusal says; whatever stands before the service may say it in other words."""
+    """What a refusal says, if it is one of the service (RFC 9457); whatever stands before it says it in other words."""
+    named = {"request_id": answer.headers.get("x-request-id")}
+    if not answer.headers.get("content-type", "").startswith("application/problem+json"):
+        return named
     try:
         written = json.loads(answer.content)
     except (ValueError, RecursionError):
-        written = None
-    named = {"request_id": answer.headers.get("x-request-id")}
+        return named
     return named | written if isinstance(written, dict) else named
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds, from seconds or from a date."""
+    """Seconds, from seconds or from a date, an hour at most."""
     written = headers.get("retry-after", "").strip()
-    if written.isdecimal():
-        return float(written)
     try:
-        return max((parsedate_to_datetime(written) - datetime.now(UTC)).total_seconds(), 0.0)
+        asked = float(written) if written.isdecimal() else (parsedate_to_datetime(written) - datetime.now(UTC)).total_seconds()
     except (ValueError, TypeError):
         return None
+    return min(max(asked, 0.0), LONGEST_RETRY_AFTER)

@@ -61,7 +61,7 @@ class DeadlineBackend(httpcore.NetworkBackend):
     """Opens connections by a deadline: the name's resolution and all its addresses together."""
 
     def __init__(self) -> None:
-        self._resolver = Resolver()
+        self._resolver = Resolver(may_wait=True)
         self._plain = httpcore.SyncBackend()
         self._opened: weakref.WeakSet[socket.socket] = weakref.WeakSet()
 
@@ -131,7 +131,7 @@ class ResolvingBackend(httpcore.AsyncNetworkBackend):
 
     def __init__(self, *, is_encrypted: bool) -> None:
         self._is_encrypted = is_encrypted
-        self._resolver = Resolver()
+        self._resolver = Resolver(may_wait=False)
         self._plain = httpcore.AnyIOBackend()
 
     async def connect_tcp(

@@ -106,7 +106,7 @@ class BestarmProvider(AbstractProvider):
         unit = evaluation_context.targeting_key if evaluation_context else None
         if tracking_event_name != REWARD:
             return
-        if unit is None or details.value is None or not math.isfinite(details.value):
+        if not isinstance(unit, str) or details.value is None or not math.isfinite(details.value):
             _log.warning("A reward needs a targeting key and a finite value: %s for %s", details.value, unit)
             return
         named = details.attributes.get("flag")
@@ -141,16 +141,15 @@ class BestarmProvider(AbstractProvider):
 
     def _details(self, flag: str, unit: str, default: T, shown: Assignment | Error, shape: Shape) -> FlagResolutionDetails[T]:
         """What the SDK is told; and what the unit was shown is remembered, so that its reward goes there or nowhere."""
-        not_drawn = Assignment(None, flag, "", None, unit, is_fallback=True)
         if isinstance(shown, Error):
-            self._shown.put(unit, flag, not_drawn)
+            self._shown.put_default(unit, flag)
             if shown.code == _NOT_RUNNING:
                 return FlagResolutionDetails(default, reason=Reason.DISABLED)
             raise _named(shown) from shown
         try:
             value: T = shape(shown.arm if shown.value is None else shown.value)
         except TypeError as trouble:
-            self._shown.put(unit, flag, not_drawn)
+            self._shown.put_default(unit, flag)
             raise TypeMismatchError(f"{flag} gives {shown.arm} the value {shown.value!r}: {trouble}") from trouble
         self._shown.put(unit, flag, shown)
         reason = Reason.STATIC if shown.id is None else Reason.SPLIT
@@ -237,10 +236,19 @@ class _LastShown:
 
     def put(self, unit: str, flag: str, shown: Assignment) -> None:
         with self._lock:
-            self._units.setdefault(unit, {})[flag] = replace(shown, value=None)
-            self._units.move_to_end(unit)
-            if len(self._units) > _UNITS:
-                self._units.popitem(last=False)
+            self._put(unit, flag, replace(shown, value=None))
+
+    def put_default(self, unit: str, flag: str) -> None:
+        """A default was no draw, and takes nothing back: the reward is still that of the arm that the unit was shown before."""
+        with self._lock:
+            known = self._units.get(unit, {}).get(flag)
+            self._put(unit, flag, known or Assignment(None, flag, "", None, unit, is_fallback=True))
+
+    def _put(self, unit: str, flag: str, shown: Assignment) -> None:
+        self._units.setdefault(unit, {})[flag] = shown
+        self._units.move_to_end(unit)
+        if len(self._units) > _UNITS:
+            self._units.popitem(last=False)
 
     def get(self, unit: str, flag: str) -> Assignment | None:
         with self._lock:
@@ -254,6 +262,8 @@ class _LastShown:
 def _unit(context: EvaluationContext | None) -> str:
     if context is None or not context.targeting_key:
         raise TargetingKeyMissingError("Whoever is shown the arm must be named: set the targeting key.")
+    if not isinstance(context.targeting_key, str):
+        raise InvalidContextError(f"A targeting key is a text, not {context.targeting_key!r}.")
     return context.targeting_key
 
 

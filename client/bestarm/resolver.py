@@ -23,9 +23,13 @@ def is_address(host: str) -> bool:
 
 
 class Resolver:
-    """Resolves each name once at a time."""
+    """Resolves each name once at a time. Where no thread can start, who asks does it, if it `may_wait`: an event loop may not.
 
-    def __init__(self) -> None:
+    From Python 3.12 on no thread starts at the end of a program, when queued rewards are still to be sent.
+    """
+
+    def __init__(self, *, may_wait: bool) -> None:
+        self._may_wait = may_wait
         self._lock = threading.Lock()
         self._waiting: dict[tuple[str, int], Future[list[str]]] = {}
 
@@ -33,18 +37,21 @@ class Resolver:
         """The addresses of a name, in the order to try them in."""
         with self._lock:
             known = self._waiting.get((host, port))
-            if known is None:
-                known = self._waiting[host, port] = Future()
-                self._start(host, port, known)
-            return known
+            if known is not None:
+                return known
+            found = self._waiting[host, port] = Future()
+        self._start(host, port, found)
+        return found
 
     def _start(self, host: str, port: int, found: Future[list[str]]) -> None:
         resolving = threading.Thread(target=self._resolve, args=(host, port, found), name="bestarm-resolver", daemon=True)
         try:
             resolving.start()
-        except RuntimeError as trouble:  # the interpreter is shutting down
-            del self._waiting[host, port]
-            found.set_exception(OSError(str(trouble)))
+        except RuntimeError as trouble:  # there are too many, or the interpreter is shutting down
+            if self._may_wait:
+                self._resolve(host, port, found)
+            else:
+                self._settle(host, port, found, OSError(str(trouble)))
 
     def _resolve(self, host: str, port: int, found: Future[list[str]]) -> None:
         try:
@@ -52,6 +59,9 @@ class Resolver:
             answer: list[str] | OSError = list(dict.fromkeys(str(address[0]) for *_, address in listed))
         except (OSError, UnicodeError) as trouble:
             answer = OSError(f"{host} does not resolve: {trouble}")
+        self._settle(host, port, found, answer)
+
+    def _settle(self, host: str, port: int, found: Future[list[str]], answer: list[str] | OSError) -> None:
         with self._lock:
             self._waiting.pop((host, port), None)
         if isinstance(answer, OSError):

@@ -130,24 +130,14 @@ class RewardQueue:
         if segment.file is not None:
             segment.file.remove()
 
-    def adopt(self) -> None:
-        """Take over what processes that died have left, as far as there is room."""
-        for file in self._spool.left_behind() if self._spool else ():
-            try:
-                rewards = list(file.rewards())
-            except OSError as trouble:
-                _log.warning("Rewards that were left behind cannot be read: %s", trouble)
-                file.release()
-                continue
-            if not rewards:
-                file.remove()
-            elif self._length and (len(self._sealed) >= _MOST_ADOPTED or self._length + len(rewards) > self._size):
-                file.release()
-                return
-            else:
-                self._sealed.append(Segment(file, rewards))
-                self._length += len(rewards)
-                self._waiting.update(told.experiment for told in rewards)
+    def adopt(self, file: SpoolFile, rewards: list[Told]) -> bool:
+        """Take over what a process that died has left, if there is room."""
+        if self._length and (len(self._sealed) >= _MOST_ADOPTED or self._length + len(rewards) > self._size):
+            return False
+        self._sealed.append(Segment(file, rewards))
+        self._length += len(rewards)
+        self._waiting.update(told.experiment for told in rewards)
+        return True
 
     def release(self) -> None:
         """Let all files go, with what is in them, and forget the rest."""

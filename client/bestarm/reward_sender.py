@@ -13,6 +13,7 @@ from bestarm.deadline import Deadline
 from bestarm.errors import DeadlineExceeded, Error, MalformedAnswer, Unauthorized, Unavailable, Unreachable
 from bestarm.forks import begin_anew_after_fork
 from bestarm.holds import Holds
+from bestarm.operations.core import Seldom
 from bestarm.operations.telling import sent_rewards
 from bestarm.reward_queue import SEGMENT, Part, RewardQueue, Segment
 from bestarm.spool import Spool, Told
@@ -25,6 +26,8 @@ _MOST_FAILURES = 3
 _OF_THE_KEY = {401, 429}
 # What may pass: an outage, and a key that somebody is about to replace.
 _LATER = (Unreachable, DeadlineExceeded, MalformedAnswer, Unavailable, Unauthorized)
+# The service is called by a name or a path that it does not know: whoever set up what stands between will mend it.
+_MISDIRECTED = {"host_not_allowed", "invalid_host", "not_found", "method_not_allowed"}
 _log = logging.getLogger("bestarm")
 
 
@@ -37,6 +40,7 @@ class RewardSender:
         self._size = size
         self._every = every_seconds
         self._spool = spool
+        self._outage_log = Seldom()
         self._begin()
         begin_anew_after_fork(self)
         if spool is not None:
@@ -47,11 +51,11 @@ class RewardSender:
         self._sending = threading.Lock()
         self._queue = RewardQueue(self._size, self._spool)
         self._thread: threading.Thread | None = None
-        self._is_urgent = self._is_closed = False
+        self._is_urgent = self._is_closed = self._is_over = False
         self._flushes = 0
         self._arrived = 0
         self._holds = Holds()
-        self._adopted: Deadline | None = None
+        self._adopted = Deadline(0)
 
     def forked(self) -> None:
         """Leave what waits to the parent, which sends it; this process has a queue of its own."""
@@ -120,6 +124,7 @@ class RewardSender:
                 self._changed.wait_for(lambda: not self._queue, min(seconds, max(deadline.left(), 0)))
         with self._changed:
             left = len(self._queue)
+            self._is_over = True
             self._queue.release()
         if left:
             _log.warning("%d rewards were not sent%s.", left, "; the spool has them" if self._spool else " and are lost")
@@ -139,9 +144,9 @@ class RewardSender:
 
     def _waited(self) -> bool:
         """Wait until there is something that may be sent, and a little for more; False when it is time to stop."""
+        while self._has_to_wait():
+            pass
         with self._changed:
-            while not self._is_closed and not self._is_urgent and (seconds := self._seconds_to_wait()) != 0:
-                self._changed.wait(seconds)
             if not self._flushes:
                 self._changed.wait_for(lambda: self._is_urgent or self._is_closed or self._arrived >= SEGMENT, self._every)
             if self._is_urgent:
@@ -149,19 +154,38 @@ class RewardSender:
             self._is_urgent = False
             return not self._is_closed
 
-    def _seconds_to_wait(self) -> float | None:
-        """How long there is nothing to do: nothing to take over from others, and nothing that may be sent."""
-        known = (self._adopting(), self._holds.seconds_left(self._queue.experiments()))
-        return min((seconds for seconds in known if seconds is not None), default=None)
-
-    def _adopting(self) -> float | None:
-        """Take over what others left, now and then; how long until the next time."""
-        if self._spool is None:
-            return None
-        if self._adopted is None or self._adopted.left() <= 0:
+    def _has_to_wait(self) -> bool:
+        """Take over what others left, now and then; then, where nothing may be sent, wait for a change, and say so."""
+        if self._spool is not None and self._adopted.left() <= 0:
             self._adopted = Deadline.after(_ADOPT_SECONDS)
-            self._queue.adopt()
-        return max(self._adopted.left(), 0.001)
+            self._adopt(self._spool)
+        with self._changed:
+            seconds = self._holds.seconds_left(self._queue.experiments())
+            if self._is_closed or self._is_urgent or seconds == 0:
+                return False
+            if self._spool is not None:
+                until_adoption = max(self._adopted.left(), 0.001)
+                seconds = until_adoption if seconds is None else min(seconds, until_adoption)
+            self._changed.wait(seconds)
+            return True
+
+    def _adopt(self, spool: Spool) -> None:
+        """Take over what processes that died have left. Their files are read without the lock, which every reward needs."""
+        for file in spool.left_behind():
+            try:
+                rewards = list(file.rewards())
+            except OSError as trouble:
+                _log.warning("Rewards that were left behind cannot be read: %s", trouble)
+                file.release()
+                continue
+            if not rewards:
+                file.remove()
+                continue
+            with self._changed:
+                is_taken = not self._is_over and self._queue.adopt(file, rewards)
+            if not is_taken:
+                file.release()
+                return
 
     def _round(self, within: Deadline | None = None) -> None:
         """Send what may be sent now, an experiment after the other. One that fails waits by itself."""
@@ -175,7 +199,7 @@ class RewardSender:
                 try:
                     for part in waiting[experiment]:
                         self._send(experiment, part, within or Deadline.after(_REQUEST_SECONDS))
-                except _LATER as trouble:
+                except Error as trouble:  # that may pass, see `_told`
                     failures += 1
                     if self._has_everyone_wait(experiment, trouble):
                         _force(part.segment for parts in waiting.values() for part in parts)
@@ -189,13 +213,14 @@ class RewardSender:
 
         The experiment is known to have failed in either case: others are tried first the next time.
         """
-        is_everyone_s = isinstance(trouble, Unreachable) or trouble.status in _OF_THE_KEY
+        is_everyone_s = isinstance(trouble, Unreachable) or trouble.status in _OF_THE_KEY or trouble.code in _MISDIRECTED
         with self._changed:
             self._holds.fail(experiment, trouble)
             if is_everyone_s:
                 self._holds.fail_all(trouble)
         waiting = self._queue.count(experiment), experiment, len(self._queue)
-        _log.warning("Rewards wait, %d of %s, %d in all: %s", *waiting, trouble)
+        level = logging.WARNING if self._outage_log.is_due() else logging.DEBUG
+        _log.log(level, "Rewards wait, %d of %s, %d in all: %s", *waiting, trouble)
         return is_everyone_s
 
     def _send(self, experiment: str, part: Part, deadline: Deadline) -> None:
@@ -211,9 +236,9 @@ class RewardSender:
         """How many of them count; those that do not will not when they are sent again."""
         try:
             results = self._wire.run(sent_rewards(experiment, [told.reward for told in rewards], deadline))
-        except _LATER:
-            raise
         except Error as refusal:
+            if isinstance(refusal, _LATER) or refusal.code in _MISDIRECTED:
+                raise
             _log.warning("%d rewards of %s were refused: %s", len(rewards), experiment, refusal)
             return 0
         refused = [(told.reward, result) for told, result in zip(rewards, results, strict=True) if not result.counts]

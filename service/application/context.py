@@ -16,7 +16,7 @@ from service.application.live.versions import Versions
 from service.application.live.watcher import Watcher
 from service.application.webhooks.known_webhooks import KnownWebhooks
 from service.application.webhooks.sender import Sender
-from service.domain.limits import MOST_OBSERVATION_STREAMS, MOST_OBSERVATION_STREAMS_OF_KEY, MOST_WAITING_TESTS
+from service.domain.limits import MOST_FLAG_STREAMS, MOST_OBSERVATION_STREAMS, MOST_OBSERVATION_STREAMS_OF_KEY, MOST_WAITING_TESTS
 
 if TYPE_CHECKING:
     from service.engine.writer import Writer
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 def _observation_streams() -> OpenStreams:
     return OpenStreams(MOST_OBSERVATION_STREAMS, MOST_OBSERVATION_STREAMS_OF_KEY, "streams of observations")
+
+
+def _flag_streams() -> OpenStreams:
+    return OpenStreams(MOST_FLAG_STREAMS, MOST_FLAG_STREAMS, "streams of flags")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,7 @@ class Context(WritingReader):
     """Sends messages to webhooks."""
     streams: OpenStreams = field(default_factory=OpenStreams)
     observation_streams: OpenStreams = field(default_factory=_observation_streams)
+    flag_streams: OpenStreams = field(default_factory=_flag_streams)
     shown: ShownFindings = field(default_factory=ShownFindings)
     webhook_tests: Turns = field(default_factory=lambda: Turns(MOST_WAITING_TESTS))
     """Held while a test of a webhook is on its way: how long that takes is the endpoint's choice."""

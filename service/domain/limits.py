@@ -122,6 +122,9 @@ MOST_WAITING_READS = 32
 MOST_STREAMS_OF_KEY = 100
 # Half a second is enough to send one change to so many; and they leave most connections of the worker to others.
 MOST_STREAMS = 2_000
+# Every visitor of a page listens with the page's one key, so these count together. Each is sent a line at most once a second, and
+# all wait for the same fingerprint; beside as many other streams they leave half of the worker's connections to requests.
+MOST_FLAG_STREAMS = 2_000
 # A load that has not been at its experiment for so long was killed: what there is of it is removed. One that lives says so every
 # few seconds, and finds out if it was taken for dead.
 LOAD_ABANDONED_SECONDS = 600

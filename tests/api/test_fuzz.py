@@ -25,13 +25,15 @@ OPERATIONS = {
     for operation in [cast("Any", found).ok()]  # a document with an error in it fails here
     if not operation.path.endswith("/stream")  # its answer has no end
 }
+_FLAG = "a-flag"
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 
 
 @pytest.fixture(scope="session")
 def fuzzed(keyed_server: Server, keyed_wire: JsonClient) -> str:
-    """The running service, with an experiment of the key that the examples use."""
+    """The running service, with an experiment of the key that the examples use, and a flag."""
     keyed_wire.create("checkout-button", arms=arms(2))
+    keyed_wire.create(_FLAG, arms=arms(2), sticky=True, ofrep={"bulk": True})
     return keyed_server.url
 
 
@@ -49,8 +51,21 @@ def test_no_request_breaks_the_service(fuzzed: str, name: str) -> None:
     )
     def send(case: schemathesis.Case[Any]) -> None:
         if "key" in case.path_parameters:
-            case.path_parameters["key"] = "checkout-button"
+            case.path_parameters["key"] = _FLAG if "/ofrep/" in case.path else "checkout-button"
         response = case.call(base_url=fuzzed, headers=bearer(ADMIN_KEY))
         case.validate_response(response, checks=CHECKS)
 
     send()
+
+
+@pytest.mark.parametrize("name", [name for name, operation in OPERATIONS.items() if operation.path.startswith("/ofrep/")])
+def test_an_evaluation_that_succeeds_is_as_documented(fuzzed: str, name: str) -> None:
+    """Most contexts that are made up name no unit: here is one that does."""
+    operation = OPERATIONS[name]
+    key = {"key": _FLAG} if "{key}" in operation.path else {}
+    body = {"context": {"targetingKey": "user-42", "country": "DE"}}
+    case = operation.Case(path_parameters=key, body=body, media_type="application/json")
+    response = case.call(base_url=fuzzed, headers=bearer(ADMIN_KEY))
+    assert response.status_code == 200
+    assert "SPLIT" in response.text
+    case.validate_response(response, checks=CHECKS)

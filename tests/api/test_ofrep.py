@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import httpx
 import pytest
 
+from service.domain.limits import MOST_STREAMS_OF_KEY
 from testing.credentials import ORIGIN, new_key
 from testing.databases import NewDatabase
 from testing.json_client import JsonClient
@@ -252,9 +254,15 @@ def _stream_of(answer: httpx.Response) -> str:
     return uri
 
 
+def _let_it_be_seen() -> None:
+    """Viewers share what was read in the last half second."""
+    time.sleep(0.6)
+
+
 def test_a_page_hears_when_to_evaluate_again(flags: Server, ofrep: httpx.Client, admin: JsonClient, key: str) -> None:
     """After a change by people, not after traffic; the token in the address is all it needs."""
     _flag(admin, key, ofrep={"bulk": True})
+    _let_it_be_seen()
     where = _stream_of(ofrep.post(_FLAGS, json=_context("u")))
     with httpx.stream("GET", f"{flags.url}{where}", timeout=30) as stream:
         assert (stream.status_code, stream.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
@@ -271,6 +279,7 @@ def test_a_page_hears_when_to_evaluate_again(flags: Server, ofrep: httpx.Client,
 def test_a_page_that_comes_back_hears_what_it_has_missed(flags: Server, ofrep: httpx.Client, admin: JsonClient, key: str) -> None:
     """It names the last id that it was given, as browsers do by themselves; without one it has just evaluated."""
     _flag(admin, key, ofrep={"bulk": True})
+    _let_it_be_seen()
     where = _stream_of(ofrep.post(_FLAGS, json=_context("u")))
 
     def first(**headers: str) -> dict[str, str]:
@@ -284,10 +293,38 @@ def test_a_page_that_comes_back_hears_what_it_has_missed(flags: Server, ofrep: h
     assert begun.keys() == {"id"}
     assert first(**{"Last-Event-ID": begun["id"]}) == begun
     assert admin.send("POST", f"/v1/experiments/{key}/pause").status == 200
-    time.sleep(0.6)  # viewers share what was read in the last half second
+    _let_it_be_seen()
     missed = first(**{"Last-Event-ID": begun["id"]})
     assert (missed["event"], missed["data"]) == ("message", '{"type": "refetchEvaluation"}')
     assert missed["id"] != begun["id"]
+    assert first() == missed  # the address says what was evaluated, for changes before the stream was opened
+
+
+def test_a_304_leaves_a_page_with_a_stream_that_is_good(flags: Server, admin: JsonClient, key: str) -> None:
+    """The same key is given the same stream; where it would be another one the answer is told again, as with a rotated key."""
+    _flag(admin, key, ofrep={"bulk": True})
+    made = new_key(admin, scopes=["assign"], experiments=[key])
+    first = httpx.post(f"{flags.url}{_FLAGS}", json=_context("u"), headers=bearer(made["secret"]))
+    known = {"If-None-Match": first.headers["etag"]}
+    assert httpx.post(f"{flags.url}{_FLAGS}", json=_context("u"), headers=bearer(made["secret"]) | known).status_code == 304
+    rotated = admin.send("POST", f"/v1/keys/{made['id']}/rotate", {"grace_seconds": 0}).body["secret"]
+    again = httpx.post(f"{flags.url}{_FLAGS}", json=_context("u"), headers=bearer(rotated) | known)
+    assert (again.status_code, again.json()["flags"]) == (200, first.json()["flags"])
+    assert _stream_of(again) != _stream_of(first)
+
+
+def test_every_visitor_of_a_page_may_listen(flags: Server, admin: JsonClient, key: str) -> None:
+    """They share one key: what else it may watch at once is no bound for them."""
+    _flag(admin, key, ofrep={"bulk": True})
+    public = new_key(admin, kind="public", scopes=["assign"], experiments=[key], origins=[ORIGIN])["secret"]
+    page = {"Origin": ORIGIN, "Sec-Fetch-Site": "cross-site"}
+    where = _stream_of(httpx.post(f"{flags.url}{_FLAGS}", json=_context("u"), headers=bearer(public) | page))
+    with httpx.Client(timeout=30, headers=page, limits=httpx.Limits()) as browser, ExitStack() as visitors:
+        for number in range(MOST_STREAMS_OF_KEY + 10):
+            if number % 50 == 49:
+                time.sleep(0.5)  # the key's own rate
+            stream = visitors.enter_context(browser.stream("GET", f"{flags.url}{where}"))
+            assert next(stream.iter_lines()) == "retry: 1000"
 
 
 def test_a_token_is_for_its_stream_alone(flags: Server, admin: JsonClient) -> None:
@@ -302,6 +339,8 @@ def test_a_token_is_for_its_stream_alone(flags: Server, admin: JsonClient) -> No
             return stream.status_code
 
     assert status(token) == 200
+    assert int(until) % 43_200 == 0  # the same for everybody, so that a page that asks again keeps its connection
+    assert time.time() + 43_100 < int(until) < time.time() + 86_500
     wrong = [f"{name}.{int(until) + 1}.{signature}", f"admin.{until}.{signature}", f"{name}.{until}.{'0' * 64}", "x", ""]
     assert [status(one) for one in wrong] == [401] * len(wrong)
     assert httpx.get(f"{flags.url}/v1/experiments", params={"token": token}).status_code == 401

@@ -30,7 +30,9 @@ from testing.server import Server
 from tests.client.conftest import Certificate, Driven, NewClient
 
 # After each of these the same request, sent again, gets through.
-_PASSING: list[Fault] = ["reset_before", "reset_after", "cut", "unavailable", "error", "garbage", "slow", "duplicate", "redirect"]
+_PASSING: list[Fault] = [
+    "reset_before", "reset_after", "cut", "unavailable", "error", "garbage", "slow", "duplicate", "redirect", "not_found_page",
+]  # fmt: skip
 
 
 def test_ask_tell_look(client: Driven, key: str) -> None:
@@ -172,6 +174,7 @@ def test_a_lasting_fault_is_an_error_in_time(new_client: NewClient, proxy: Fault
         ("unavailable", Unavailable),
         ("garbage", MalformedAnswer),
         ("redirect", MalformedAnswer),
+        ("not_found_page", MalformedAnswer),
         ("hang", DeadlineExceeded),
         ("trickle", DeadlineExceeded),
     ]

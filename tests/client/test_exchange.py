@@ -7,9 +7,9 @@ from email.utils import format_datetime
 
 import pytest
 
-from bestarm import DeadlineExceeded, MalformedAnswer, Unavailable, Unreachable
+from bestarm import DeadlineExceeded, Error, MalformedAnswer, Unavailable, Unreachable
 from bestarm.deadline import Deadline
-from bestarm.exchange import LONGEST_PAUSE, Answer, Call, Flow, Try, Wait, pause, retry_after, sent
+from bestarm.exchange import LONGEST_PAUSE, LONGEST_RETRY_AFTER, Answer, Call, Flow, Try, Wait, pause, retry_after, sent
 
 _CALL = Call("GET", "/")
 
@@ -72,8 +72,30 @@ def test_retry_after_is_seconds_or_a_date() -> None:
     assert 28 < (retry_after({"retry-after": soon}) or 0) <= 30
     assert retry_after({"retry-after": "Thu, 01 Jan 1970 00:00:00 GMT"}) == 0
     assert retry_after({"retry-after": "3"}) == 3
+    endless = ("9300000000", "9" * 400, "Fri, 31 Dec 9999 23:59:59 GMT")
+    assert [retry_after({"retry-after": written}) for written in endless] == [LONGEST_RETRY_AFTER] * 3
     assert [retry_after({"retry-after": written}) for written in ("nan", "-1", "soon", "")] == [None] * 4
     assert retry_after({}) is None
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "body", "error"),
+    [
+        (404, "text/html", "<html>", "malformed_answer"),
+        (404, "application/json", '{"code": "NOT_FOUND"}', "malformed_answer"),
+        (400, "application/problem+json", '{"code": 7}', "malformed_answer"),
+        (413, "application/problem+json", "[]", "malformed_answer"),
+        (404, "application/problem+json; charset=utf-8", '{"code": "arm_not_found"}', "arm_not_found"),
+        *((status, "text/html", "<html>", f"http_{status}") for status in (401, 403, 408, 425, 429, 502)),
+    ],
+)
+def test_a_refusal_is_the_service_s_if_it_says_so(status: int, kind: str, body: str, error: str) -> None:
+    """What stands before it may say who nobody is and when to come back; not what there is and what makes sense."""
+    flow = sent(_CALL, lambda answer: answer.content, Deadline.after(0.0001))
+    next(flow)
+    with pytest.raises(Error) as refused:
+        flow.send(Answer(status, {"content-type": kind}, body.encode()))
+    assert refused.value.code == error
 
 
 @pytest.mark.parametrize("answer", [Answer(200, {}, b"x"), Answer(204, {}, b""), Answer(302, {}, b""), Answer(103, {}, b"")])

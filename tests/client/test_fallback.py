@@ -9,21 +9,23 @@ import sys
 import textwrap
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks.client_fallback import DEADLINE, Stopwatch, ask, ask_asynchronously
 from bestarm import AsyncClient, Client, DeadlineExceeded, Unreachable
 from testing.faulty_proxy import Fault, FaultyProxy
 from testing.server import free_port
 from tests.client.conftest import Driven, Kind, NewClient
 
-_FAULTS: list[Fault] = ["reset_before", "reset_after", "cut", "unavailable", "error", "garbage", "redirect", "hang", "trickle"]
-_DEADLINE = 0.05
+_FAULTS: list[Fault] = [
+    "reset_before", "reset_after", "cut", "unavailable", "error", "garbage", "redirect", "not_found_page", "hang", "trickle",
+]  # fmt: skip
 _BACK_BY = 0.06
 # For tests that run beside others.
 _LOOSELY = 0.5
@@ -53,7 +55,7 @@ def _black_hole() -> Iterator[str]:
 @pytest.mark.parametrize("fault", _FAULTS)
 def test_a_fallback_whatever_the_service_does(new_client: NewClient, proxy: FaultyProxy, experiment: str, fault: Fault) -> None:
     """It says that it is one and why; its reward is dropped, counted, and never sent; the next ask is real again."""
-    hurried = new_client(proxy.url, timeout=_DEADLINE)
+    hurried = new_client(proxy.url, timeout=DEADLINE)
     proxy.always = fault
     seconds, shown = _timed(lambda: hurried.assign(experiment, "u", fallback="arm-1", fallback_value=1))
     assert seconds < _LOOSELY
@@ -92,7 +94,7 @@ def test_a_service_that_is_not_there(new_client: NewClient) -> None:
             (hole, (DeadlineExceeded,)),
             ("http://nowhere.invalid", (Unreachable, DeadlineExceeded)),
         ):
-            seconds, shown = _timed(lambda url=url: new_client(url, timeout=_DEADLINE).assign("any", fallback="a"))  # type: ignore[misc]
+            seconds, shown = _timed(lambda url=url: new_client(url, timeout=DEADLINE).assign("any", fallback="a"))  # type: ignore[misc]
             assert isinstance(shown.error, errors), (url, shown.error)
             assert seconds < _LOOSELY, url
 
@@ -106,7 +108,7 @@ def test_a_name_server_that_is_silent(new_client: NewClient, monkeypatch: pytest
         raise socket.gaierror("there is no such name")
 
     monkeypatch.setattr(socket, "getaddrinfo", silent)
-    hurried = new_client("http://service.example", timeout=_DEADLINE)
+    hurried = new_client("http://service.example", timeout=DEADLINE)
     taken = [_timed(lambda: hurried.assign("any", fallback="a"))[0] for _ in range(5)]
     waiting = [thread for thread in threading.enumerate() if thread.name == "bestarm-resolver"]
     answered.set()
@@ -138,69 +140,26 @@ def _memory() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
-def _starved() -> dict[int, float]:
-    """Seconds that each thread of ours was ready to run and had no processor: the machine's delay, not the client's."""
-    told = {}
-    for thread in threading.enumerate():
-        with suppress(OSError):  # it has just ended
-            numbers = Path(f"/proc/self/task/{thread.native_id}/schedstat").read_text().split()
-            told[thread.native_id or 0] = int(numbers[1]) / 1e9
-    return told
-
-
-class _Stopwatch:
-    """How long each ask took, less what the machine kept our threads waiting for a processor."""
-
-    def __init__(self) -> None:
-        self.taken: list[float] = []
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Measure one ask."""
-        before, begun = _starved(), time.monotonic()
-        yield
-        taken, after = time.monotonic() - begun, _starved()
-        self.taken.append(taken - sum(after[thread] - before[thread] for thread in before.keys() & after.keys()))
-
-
-def _ask(client: Client, watch: _Stopwatch, times: int) -> None:
-    for _ in range(times):
-        with watch.running():
-            shown = client.assign("any", fallback="a")
-        assert shown.is_fallback
-
-
-async def _ask_asynchronously(client: AsyncClient, watch: _Stopwatch, times: int) -> None:
-    for _ in range(times):
-        with watch.running():
-            shown = await client.assign("any", fallback="a")
-        assert shown.is_fallback
-
-
-def _ask_often(driven: Driven, watch: _Stopwatch, times: int) -> None:
-    """So many asks, two at a time."""
-    each = [times // 2] * 2
+def _ask_often(driven: Driven, watch: Stopwatch, times: int) -> None:
     if isinstance(driven.client, Client):
-        blocking = driven.client
-        with ThreadPoolExecutor(2) as threads:
-            list(threads.map(lambda part: _ask(blocking, watch, part), each))
+        ask(driven.client, watch, times)
     else:
-        driven.gathered(*(_ask_asynchronously(driven.client, watch, part) for part in each))
+        driven.gathered(ask_asynchronously(driven.client, watch, times))
 
 
 def _slowest(kind: Kind, url: str, asks: int) -> float:
-    """The longest that one of so many asks took; after the first hundred the memory stays as it is."""
-    watch = _Stopwatch()
+    """The longest that one of so many asks took, by the client's own part; after the first hundred the memory stays as it is."""
+    watch = Stopwatch()
     gc.collect()
     gc.freeze()  # else a collection now and then would look through all that the test runner has
-    with closing(Driven(kind, url, timeout=_DEADLINE)) as driven:
+    with closing(Driven(kind, url, timeout=DEADLINE)) as driven:
         _ask_often(driven, watch, 100)
         before = _memory()
         _ask_often(driven, watch, asks - 100)
         assert _memory() - before < 4_000_000
         assert driven.counts.fallbacks == len(watch.taken) == asks
     gc.unfreeze()
-    return max(watch.taken)
+    return max(one.corrected for one in watch.taken)
 
 
 @pytest.mark.serial
@@ -214,6 +173,24 @@ def test_asks_of_a_service_that_hangs(kind: Kind) -> None:
     """Connections are taken and nothing is ever answered."""
     with socket.create_server(("127.0.0.1", 0), backlog=2_000) as silent:
         assert _slowest(kind, f"http://127.0.0.1:{silent.getsockname()[1]}", 400) < _BACK_BY
+
+
+def test_what_is_wrong_in_the_call_is_said_at_once(new_client: NewClient) -> None:
+    """It is no outage: a unit that is no text would be one in every call. Nothing of it is queued either."""
+    client = new_client(f"http://127.0.0.1:{free_port()}", timeout=DEADLINE)
+    name: Any = uuid.uuid4()
+    wrong: list[Callable[[], Any]] = [
+        lambda: client.assign("any", unit=name, fallback="a"),
+        lambda: client.assign(name, fallback="a"),
+        lambda: client.reward_later(name, 1, experiment="any"),
+        lambda: client.reward_later("asg_1", 1, experiment=name),
+        lambda: client.reward_unit_later("any", name, 1),
+        lambda: client.reward_unit_later(name, "u", 1),
+    ]
+    for call in wrong:
+        with pytest.raises(TypeError, match="is a text"):
+            call()
+    assert client.counts.rewards_waiting == 0
 
 
 def test_a_time_out_is_a_number_above_zero() -> None:

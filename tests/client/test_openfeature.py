@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from openfeature import api
@@ -149,6 +149,33 @@ def test_a_reward_goes_to_what_was_shown(
     assert flags.provider.client.flush()
     told = [wire.send("GET", f"/v1/experiments/{one}/recommendation").body["observations"] for one in (shown, unseen, failed)]
     assert (told, flags.provider.client.dropped_rewards) == ([1, 1, 0], 1)
+
+
+def test_a_default_takes_nothing_back(
+    details: Callable[..., Any], flags: OpenFeatureClient, wire: JsonClient, proxy: FaultyProxy, key: str
+) -> None:
+    """Whoever was shown an arm has its reward, also if a pause, an outage or another type came in between."""
+    _sticky(wire, key, "x")
+    assert details("string", key, "d").value == "x"
+    assert details("boolean", key, False).error_code == ErrorCode.TYPE_MISMATCH
+    proxy.always, proxy.retry_after = "unavailable", "60"
+    assert details("string", key, "d").error_code == ErrorCode.GENERAL
+    proxy.always = None
+    wire.send("POST", f"/v1/experiments/{key}/pause")
+    assert details("string", key, "d").reason == Reason.DISABLED
+    flags.track("reward", _VISITOR, TrackingEventDetails(1))
+    assert isinstance(flags.provider, BestarmProvider)
+    assert flags.provider.client.flush()
+    assert wire.send("GET", f"/v1/experiments/{key}/recommendation").body["observations"] == 1
+
+
+def test_a_targeting_key_is_a_text(details: Callable[..., Any], flags: OpenFeatureClient, wire: JsonClient, key: str) -> None:
+    """Another one is an error in OpenFeature's words, and never breaks a page."""
+    who = EvaluationContext(targeting_key=cast("Any", 7))
+    assert details("string", _sticky(wire, key, "x"), "d", who).error_code == ErrorCode.INVALID_CONTEXT
+    flags.track("reward", who, TrackingEventDetails(1, {"flag": key}))
+    assert isinstance(flags.provider, BestarmProvider)
+    assert flags.provider.client.counts.rewards_waiting == 0
 
 
 def test_a_provider_may_be_shut_down_and_used_again(server: Server, wire: JsonClient, key: str) -> None:

@@ -33,7 +33,9 @@ def _wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-_LOSSES: list[Fault | None] = ["reset_before", "reset_after", "cut", "unavailable", "duplicate", "garbage", None]
+_LOSSES: list[Fault | None] = [
+    "not_found_page", "misdirected", "reset_before", "reset_after", "cut", "unavailable", "duplicate", "garbage", None,
+]  # fmt: skip
 
 
 def test_rewards_are_sent_in_batches(new_client: NewClient, proxy: FaultyProxy, experiment: str) -> None:
@@ -161,6 +163,21 @@ def test_a_program_that_ends_sends_what_waits(server: Server, wire: JsonClient, 
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_program_that_ends_starts_no_thread(server: Server, wire: JsonClient, experiment: str) -> None:
+    """From Python 3.12 on there is none to be had by then, and the service's name is still to be resolved."""
+    forbidden = """
+        import atexit, threading
+        def refuse(thread):
+            raise RuntimeError("can't create new thread at interpreter shutdown")
+        atexit.register(setattr, threading.Thread, "start", refuse)
+    """
+    script = textwrap.dedent(_EXITS["blocking"]) + textwrap.dedent(forbidden)
+    done = _run(script, server.url.replace("127.0.0.1", "localhost"), experiment)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert wire.send("GET", f"/v1/experiments/{experiment}/recommendation").body["observations"] == 3
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_a_killed_process_leaves_rewards_to_the_next(server: Server, wire: JsonClient, experiment: str, tmp_path: Path) -> None:
     """The spool survives, half a line included; who comes next sends it, and what was sent already counts once."""
     spool = tmp_path / "spool"
@@ -270,7 +287,7 @@ def test_a_long_outage_takes_few_files_and_few_requests(proxy: FaultyProxy, expe
         assert len(proxy.requests) <= 2
 
 
-@pytest.mark.parametrize("fault", ["unavailable", "error", "garbage", "reset_before"])
+@pytest.mark.parametrize("fault", ["unavailable", "error", "not_found_page", "reset_before"])
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_an_experiment_that_fails_holds_up_no_other(proxy: FaultyProxy, wire: JsonClient, key: str, fault: Fault) -> None:
     """Its rewards wait, for as long as the service asks; those of the others are sent meanwhile."""
@@ -332,6 +349,38 @@ def test_a_folder_of_two_services(server: Server, experiment: str, tmp_path: Pat
         assert (other.counts.rewards_sent, list(tmp_path.iterdir())) == (1, left)
     assert not Client(nowhere, spool=tmp_path).close(0.5)
     assert list(tmp_path.iterdir()) == left
+
+
+def test_what_others_left_is_read_beside_rewards(tmp_path: Path) -> None:
+    """However much it is: nobody who tells a reward waits for it."""
+    nowhere = f"http://127.0.0.1:{free_port()}"
+    dead = Client(nowhere, spool=tmp_path)
+    assert dead.reward_later("asg_1", 1, experiment="e")
+    assert not dead.close(0.01)
+    (left,) = tmp_path.iterdir()
+    lines = 50_000
+    left.write_bytes(left.read_bytes() * lines)
+    heir, told = Client(nowhere, spool=tmp_path, queue_size=2 * lines), 0
+    while heir.counts.rewards_waiting < lines:
+        assert heir.reward_later("asg_2", 1, experiment="e")
+        told += 1
+        time.sleep(0.001)
+    assert told > 10
+    assert not heir.close(0.01)
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_an_outage_is_logged_seldom(proxy: FaultyProxy, experiment: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Not once for each try; and a pause that ends in the year 10,000 is no reason to ask without one."""
+    with Client(proxy.url, flush_seconds=0.01) as client:
+        shown = client.assign(experiment)
+        proxy.always, proxy.retry_after = "unavailable", "9300000000000"
+        assert client.reward_later(shown, 1)
+        for _ in range(5):
+            assert not client.flush(0.03)
+        assert 5 < len(proxy.requests) < 10
+        assert [line.levelname for line in caplog.records].count("WARNING") == 1
+        proxy.always = None
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)

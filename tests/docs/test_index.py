@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.docs.texts import ROOT, text_of
 
 _PAGES = sorted(
@@ -17,6 +19,21 @@ def test_every_page_is_listed_once() -> None:
     """With one line each; the index itself need not be in it."""
     listed = re.findall(r"^(?:-|\d+\.) \[[^]]+\]\(([\w/.-]+\.md)\)", text_of("docs/README.md"), re.MULTILINE)
     assert sorted(page for page in listed if not page.startswith("../")) == [page for page in _PAGES if page != "README.md"]
+
+
+@pytest.mark.parametrize(("page", "opening"), [("README.md", "## How it is built"), ("docs/architecture.md", "## The rooms")])
+def test_every_room_is_shown(page: str, opening: str) -> None:
+    """Each package of the service has its place in the pictures of the whole."""
+    shown = text_of(page).partition(opening)[2].partition("\n## ")[0]
+    rooms = {path.parent.name for path in (ROOT / "service").glob("*/**/__init__.py")}
+    assert {room for room in rooms if not re.search(rf"\b{room}/", shown)} == set()
+
+
+def test_every_module_beside_the_rooms_is_shown() -> None:
+    """Those that stand in no room."""
+    shown = text_of("docs/architecture.md").partition("## The rooms")[2].partition("\n## ")[0]
+    modules = {path.name for path in (ROOT / "service").glob("*.py")} - {"__init__.py"}
+    assert {module for module in modules if f"`{module}`" not in shown} == set()
 
 
 def test_decisions_are_listed_by_number_and_title() -> None:

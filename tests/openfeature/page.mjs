@@ -30,6 +30,7 @@ window.evaluated = () => ({
   limit: client.getNumberDetails('limit', 7),
   rate: client.getNumberDetails('rate', 0.5),
   layout: client.getObjectDetails('layout', {}),
+  sizes: client.getObjectDetails('sizes', []),
   heard: client.getStringDetails('heard', 'none'),
   quiet: client.getBooleanDetails('quiet', false),
   mismatch: client.getStringDetails('limit', 'none'),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import httpx
 import pytest
 from openfeature import api
 from openfeature.contrib.provider.ofrep import OFREPProvider
@@ -33,6 +34,7 @@ _VALUES: dict[str, list[Any]] = {
     "limit": [3, 4],
     "rate": [1.0, 2.0],
     "layout": [{"columns": 2}, {"columns": 3}],
+    "sizes": [["S", "M"], ["M", "L"]],  # the protocol knows no lists; all stock providers take one where an object is asked for
 }
 # What a page's key may send, far more than a test without polling does.
 _BURST = 20
@@ -84,6 +86,7 @@ def test_python(service: Server) -> None:
         assert client.get_integer_value("limit", 0, who) == _assigned(service, "limit", "py-1")
         assert client.get_float_value("rate", 0.0, who) == _assigned(service, "rate", "py-1")
         assert client.get_object_value("layout", {}, who) == _assigned(service, "layout", "py-1")
+        assert client.get_object_value("sizes", [], who) == _assigned(service, "sizes", "py-1")
     assert _draws(service, "flag") == before + 1
     split = client.get_string_details("color", "grey", who)
     assert (split.reason, split.variant, isinstance(split.flag_metadata["assignmentId"], str)) == (
@@ -143,6 +146,7 @@ def test_node(service: Server) -> None:
         ("limit", "number", 0, "node-1"),
         ("rate", "number", 0, "node-1"),
         ("layout", "object", {}, "node-1"),
+        ("sizes", "object", [], "node-1"),
         ("nothing", "boolean", False, "node-1"),
         ("loose", "boolean", False, "node-1"),
         ("color", "string", "grey", None),
@@ -150,10 +154,10 @@ def test_node(service: Server) -> None:
     ]
     asked = [dict(zip(("flag", "type", "otherwise", "unit"), one, strict=True)) for one in wanted]
     found = _run_node("evaluate.mjs", {"url": service.url, "key": ADMIN_KEY, "wanted": asked})
-    values = [one["value"] for one in found[:6]]
-    assert values == [_assigned(service, flag, "node-1") for flag, *_ in wanted[:6]]
-    assert {one["reason"] for one in found[:6]} == {"SPLIT"}
-    failed = [(one["value"], one["errorCode"]) for one in found[6:]]
+    values = [one["value"] for one in found[:7]]
+    assert values == [_assigned(service, flag, "node-1") for flag, *_ in wanted[:7]]
+    assert {one["reason"] for one in found[:7]} == {"SPLIT"}
+    failed = [(one["value"], one["errorCode"]) for one in found[7:]]
     assert failed == [
         (False, "FLAG_NOT_FOUND"),
         (False, "INVALID_CONTEXT"),
@@ -243,7 +247,7 @@ def test_a_page_of_another_origin(service: Server, site: str, page: Page) -> Non
     before = [_draws(service, flag) for flag in _VALUES]
     elsewhere = site.replace("localhost", "127.0.0.1")
     shown = _visit(page, elsewhere, service, _public_key(service, site), "web-2")
-    assert [shown[flag]["value"] for flag in _VALUES] == [False, "grey", 7, 0.5, {}]
+    assert [shown[flag]["value"] for flag in _VALUES] == [False, "grey", 7, 0.5, {}, []]
     assert shown["answers"] == []
     assert [_draws(service, flag) for flag in _VALUES] == before
 
@@ -276,3 +280,18 @@ def test_a_page_that_asked_too_often_waits(service: Server, site: str, page: Pag
     new = _visit(page, site, service, public, "web-5", poll=20, changes="polling")
     assert (new["answers"], new["color"]["value"]) == ([429], "grey")
     assert _draws(service, "color") == before
+
+
+@pytest.mark.browser
+def test_a_page_that_finds_no_place_to_listen_is_quiet(service: Server, site: str, page: Page) -> None:
+    """It has its answer, and does not ask for it again every second: the stock provider would, if its stream were refused."""
+    public = _public_key(service, site)
+    with httpx.Client(base_url=service.url, headers=bearer(public) | {"Origin": site}) as other:
+        for _ in range(_BURST - 1):
+            assert other.post("/ofrep/v1/evaluate/flags", json={"context": {"targetingKey": "web-6"}}).status_code == 200
+    with page.expect_response("**/ofrep/v1/stream*") as sent_away:
+        shown = _visit(page, site, service, public, "web-6", poll=0)
+    assert sent_away.value.status == 200
+    assert shown["color"]["value"] == _assigned(service, "color", "web-6")
+    page.wait_for_timeout(1_500)
+    assert page.evaluate("window.evaluated().answers") == [200]

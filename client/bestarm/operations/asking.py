@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterable
 from dataclasses import replace
 
-from bestarm.assignment import Assignment, Json
+from bestarm.assignment import Assignment, Json, text
 from bestarm.errors import Error
 from bestarm.exchange import Answer, Flow, sent
 from bestarm.operations.core import Core
@@ -30,7 +30,11 @@ def assign(
 
     With a `fallback`, the arm to show when there is none from the service, this never fails and is back within the time-out,
     whatever the service does: `is_fallback` says so, `error` why. What is shown then was no draw, and its reward is dropped.
+    What is wrong in the call itself, such as a unit that is no text, is a `TypeError` or `ValueError` at once and every time.
     """
+    text(experiment, "An experiment's key")
+    if unit is not None:
+        text(unit, "A unit")
     deadline = core.deadline(timeout, has_fallback=fallback is not None)
     try:
         call = post(path_of(experiment, "assignments"), {} if unit is None else {"unit": unit})

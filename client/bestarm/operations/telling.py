@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 
-from bestarm.assignment import Assignment, Observation, Result, Reward, number
+from bestarm.assignment import Assignment, Observation, Result, Reward, number, text
 from bestarm.deadline import Deadline
 from bestarm.exchange import Answer, Call, Flow, sent, sent_once
 from bestarm.operations.core import Core
@@ -18,7 +18,7 @@ def named(assignment: Assignment | str | None, experiment: str | None) -> tuple[
         return assignment.experiment, assignment.id
     if experiment is None:
         raise ValueError("An assignment's id needs its experiment.")
-    return experiment, assignment
+    return text(experiment, "An experiment's key"), assignment
 
 
 def reward(

@@ -22,11 +22,15 @@ class OpenStreams:
         self._most, self._most_of_key, self._what = most, most_of_key, what
         self._of_key: Counter[str | None] = Counter()
 
+    def has_place(self) -> bool:
+        """Is there room for one more, whoever asks?"""
+        return self._of_key.total() < self._most
+
     def require_place(self, caller: Caller) -> None:
         """Refuse one too many. Where there are no keys, only all of them together count."""
         if caller.id is not None and self._of_key[caller.id] >= self._most_of_key:
             raise TooManyStreams(f"This key has {self._most_of_key} {self._what} in this worker already; close one.")
-        if self._of_key.total() >= self._most:
+        if not self.has_place():
             raise Overloaded(f"This worker has {self._most:,} {self._what}, as many as it may; try again in a moment.")
 
     @contextmanager

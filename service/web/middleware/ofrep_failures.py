@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from typing import TYPE_CHECKING, Any
 
+from service.web.access.credentials import FLAG_STREAM
 from service.web.problems import OUR_FAULT
 from service.web.request_context import current_request_id
 
@@ -28,6 +30,11 @@ _CODES = {
 # Kept from the head of our own answer.
 _KEPT = {b"retry-after", b"x-request-id", b"www-authenticate", b"connection", b"allow", b"ratelimit", b"ratelimit-policy"}
 _WITHOUT_BODY = {401, 403, 429}
+# No place, too many requests, no database: for a while. An `EventSource` that is told so by its status never comes back, and the
+# stock web provider then evaluates and connects anew every second.
+_FOR_A_WHILE = {429, 503}
+# Until then other pages have closed; and those that were sent away together do not come back together.
+_COME_BACK_SECONDS = (300, 600)
 _SERVERS = 500
 
 
@@ -57,24 +64,29 @@ class OfrepFailuresMiddleware:
                 parts.append(message.get("body", b""))
                 if not message.get("more_body", False):
                     has_begun = True
-                    await _send_failure(send, head, json.loads(b"".join(parts)), scope["path"])
+                    await _send_failure(send, head, json.loads(b"".join(parts)), scope)
 
         try:
             await self.app(scope, receive, send_translated)
         except Exception:
             if not has_begun:
                 named = [(b"x-request-id", current_request_id().encode()), (b"connection", b"close")]
-                await _send_failure(send, {"status": _SERVERS, "headers": named}, {"detail": OUR_FAULT}, scope["path"])
+                await _send_failure(send, {"status": _SERVERS, "headers": named}, {"detail": OUR_FAULT}, scope)
             raise  # to be logged, by whoever answers for defects on the other routes
 
 
-async def _send_failure(send: Send, head: Message, problem: dict[str, Any], path: str) -> None:
-    status, body = translated(head["status"], problem, path)
-    content = b"" if body is None else json.dumps(body).encode()
+async def _send_failure(send: Send, head: Message, problem: dict[str, Any], scope: Scope) -> None:
+    kind = b"application/json"
+    if (scope["method"], scope["path"]) == ("GET", FLAG_STREAM) and head["status"] in _FOR_A_WHILE:
+        status, kind = 200, b"text/event-stream; charset=utf-8"
+        content = b"retry: %d\n\n" % (1_000 * random.randint(*_COME_BACK_SECONDS))  # noqa: S311 - no secret
+    else:
+        status, body = translated(head["status"], problem, scope["path"])
+        content = b"" if body is None else json.dumps(body).encode()
     headers = [(name, value) for name, value in head["headers"] if name in _KEPT]
     headers.append((b"content-length", b"%d" % len(content)))
     if content:
-        headers.append((b"content-type", b"application/json"))
+        headers.append((b"content-type", kind))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": content})
 

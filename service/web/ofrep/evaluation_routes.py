@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Header, Query, Response
 
 from service.application.commands.evaluate import Evaluation, evaluate, evaluate_all
+from service.application.live import flag_changes
 from service.domain.limits import LONGEST_UNIT
 from service.errors import BestArmError, DatabaseUnavailable, ExperimentNotFound, InvalidValue, Overloaded, UnitRequired
 from service.web import etags
@@ -68,15 +69,22 @@ async def evaluate_flags(
     modified: Annotated[str | None, Query(alias="flagConfigLastModified")] = None,  # noqa: ARG001 - as above
 ) -> Response:
     """All flags that opted in (`ofrep: {"bulk": true}` on the experiment) for `context.targetingKey`: for each a draw, once."""
-    flags = await evaluate_all(context, caller, unit_in(body))
+    unit = unit_in(body)
+    since = await flag_changes.state_of_flags(context, caller.experiments)  # before: what changes from here on will be told
+    flags = await evaluate_all(context, caller, unit)
     shown = [_item(flag, found) for flag, found in flags.items()]
-    etag = etag_of_content(views.encode(shown))
+    answer: dict[str, object] = {"flags": shown}
+    token = token_for(context.callers, caller)
+    has_place = context.flag_streams.has_place()
+    if has_place:
+        address = f"{FLAG_STREAM}?since={since}" + (f"&token={token}" if token else "")
+        answer["eventStreams"] = [{"type": "sse", "endpoint": {"requestUri": address}}]
+    # A 304 leaves a page with the stream that it was given: it must still be there. From where to listen is no reason for another
+    # answer; a page that comes with an older fingerprint evaluates once more.
+    etag = etag_of_content(views.encode([shown, has_place, token]))
     if etags.matches(if_none_match, etag):
         return etags.not_modified(etag)
-    token = token_for(context.callers, caller)
-    streams = [{"type": "sse", "endpoint": {"requestUri": FLAG_STREAM + (f"?token={token}" if token else "")}}]
-    headers = {"ETag": etag, "Cache-Control": "no-cache"}
-    return json_response({"flags": shown, "eventStreams": streams}, headers=headers)
+    return json_response(answer, headers={"ETag": etag, "Cache-Control": "no-cache"})
 
 
 @router.post("/{key}", response_model=schemas.EvaluationSuccess, response_model_exclude_unset=True, responses=RESPONSES)

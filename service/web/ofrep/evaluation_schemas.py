@@ -63,7 +63,7 @@ class BulkEvaluation(BaseModel):
     """All flags of a page."""
 
     flags: list[EvaluationSuccess | EvaluationFailure]
-    eventStreams: list[EventStream]  # noqa: N815 - the protocol's name
+    eventStreams: list[EventStream] = []  # noqa: N815 - the protocol's name; pydantic copies it
 
 
 class ServerFailure(BaseModel):
