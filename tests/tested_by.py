@@ -251,7 +251,6 @@ TESTED_BY = {
     "web/dashboard/pages.py": "web/dashboard/test_craft.py::test_pages_carry_the_strict_policy",
     "web/dashboard/session_routes.py": "api/test_sessions.py::test_a_session_s_life",
     "web/dashboard/plan_routes.py": "web/dashboard/test_plan.py::test_what_cannot_be_planned_is_refused_where_it_is_wrong",
-    "web/exports/export_process.py": "api/test_export.py::test_an_export_ends_with_its_worker",
     "web/exports/export_response.py": "api/test_export.py::test_a_reader_that_stalls_is_given_up",
     "web/exports/export_routes.py": "api/test_export.py::test_what_makes_no_sense_is_refused",
     "web/exports/exported_values.py": "web/exports/test_export_file.py::test_events_hold_the_audit_log_and_everything_else",
