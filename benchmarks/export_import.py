@@ -184,7 +184,7 @@ def past_data(folder: Path, lines: int) -> tuple[Path, Path]:
     with table.open("w") as csv, objects.open("w") as jsonl:
         csv.write("arm,reward\n")
         for number in range(lines):
-            arm, reward = f"a{number * number % 11 % _ARMS}", int(number % 10 < 3)  # noqa: PLR2004 - three of ten
+            arm, reward = f"a{number * 7 % _ARMS}", int(number % 10 < 3)  # noqa: PLR2004 - three of ten
             csv.write(f"{arm},{reward}\n")
             jsonl.write(f'{{"arm":"{arm}","reward":{reward},"id":"{number}"}}\n')
     return table, objects
@@ -253,6 +253,22 @@ def killed_import(server: Server, client: httpx.Client, table: Path, lines: int)
     return {"imported_when_killed": before, "lines": lines}
 
 
+class Kept:
+    """What has been measured so far, kept part by part: a part that fails loses none before it."""
+
+    def __init__(self, chosen: dict[str, Any]) -> None:
+        self._chosen, self._load_before = chosen, os.getloadavg()[0]
+        self.measured: dict[str, Any] = {}
+
+    def add(self, name: str, part: Any) -> None:  # noqa: ANN401 - what each part measures
+        """Keep this part beside those before it."""
+        self.measured[name] = part
+        load = {"load_before": self._load_before, "load_after": os.getloadavg()[0]}
+        machine = {"python": platform.python_version(), "cores": os.cpu_count(), **load}
+        kept = {**self._chosen, "machine": machine, "measured": self.measured}
+        (RESULTS / "export_import.json").write_text(json.dumps(kept, indent=1) + "\n")
+
+
 def report(measured: dict[str, Any]) -> str:
     """What was wanted, and what was found."""
     lines = ["| what | median [range] | wanted |", "|---|---|---|"]
@@ -286,23 +302,15 @@ def main() -> None:
         postgres = stack.enter_context(subjects.cluster())
         server = stack.enter_context(subjects.service(postgres))
         client = stack.enter_context(httpx.Client(base_url=server.url, timeout=600))
-        began = os.getloadavg()[0]
+        kept = Kept(vars(chosen))
         fill(client, chosen.rows)
-        measured: dict[str, Any] = {"whole_files": whole_files(client, folder)}
-        measured["cut_and_resumed"] = cut_and_resumed(client, chosen.rows)
-        measured["beside_asks"] = beside_asks(server, chosen.seconds, chosen.repetitions)
+        kept.add("whole_files", whole_files(client, folder))
+        kept.add("cut_and_resumed", cut_and_resumed(client, chosen.rows))
+        kept.add("beside_asks", beside_asks(server, chosen.seconds, chosen.repetitions))
         files = past_data(folder, chosen.lines)
-        measured["imports"] = imports(server, client, files, chosen.lines, chosen.imports)
-        measured["killed_import"] = killed_import(server, client, files[0], chosen.lines)
-    machine = {
-        "python": platform.python_version(),
-        "cores": os.cpu_count(),
-        "load_before": began,
-        "load_after": os.getloadavg()[0],
-    }
-    kept = {**vars(chosen), "machine": machine, "measured": measured}
-    (RESULTS / "export_import.json").write_text(json.dumps(kept, indent=1) + "\n")
-    print(report(measured))
+        kept.add("imports", imports(server, client, files, chosen.lines, chosen.imports))
+        kept.add("killed_import", killed_import(server, client, files[0], chosen.lines))
+    print(report(kept.measured))
 
 
 if __name__ == "__main__":

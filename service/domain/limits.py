@@ -145,10 +145,10 @@ MOST_OBSERVATION_STREAMS_OF_KEY = 4
 MOST_NAMED_LINES = 100
 # The numbers of a sequence are kept in 64 bits.
 LARGEST_SEQUENCE = 2**63 - 2
-# An export is a process, a connection to the database and a snapshot that it must keep: some at once, and not all for one key.
+# An export is a process and a connection to the database: some at once, and not all for one key.
 MOST_EXPORTS = 4
 MOST_EXPORTS_OF_KEY = 2
-# A snapshot that is held keeps the database from tidying up: who takes longer goes on with another export, after= the last row.
+# It has its place for no longer than this: who takes longer goes on with another export, after= the last row.
 LONGEST_EXPORT_SECONDS = 3_600.0
 # What the settings say unless they are set (docs/settings.md): connections, and how long a client may take to do its part.
 # Each connection is a file and some memory of the worker.

@@ -120,25 +120,29 @@ def test_a_reader_that_leaves_frees_process_and_connection(untraced_server: Serv
         assert asked.status_code == 201
         assert reader.get("/healthz").status_code == 200
     _until(lambda: not _exports_of(untraced_server))
-    assert reader.get(f"{_E}/{long}/export", params={"after": asked.json()["draw"]}).status_code == 200
+    _until(lambda: reader.get(f"{_E}/{long}/export", params={"after": asked.json()["draw"]}).status_code == 200)
 
 
 def test_the_snapshot_is_one(untraced_server: Server, reader: httpx.Client, long: str) -> None:
     """What happens while a file is being read is not in it; the version that it is of is said beforehand."""
+    whole = _rows(reader.get(f"{_E}/{long}/export", params={"format": "jsonl"}).content)
     with reader.stream("GET", f"{_E}/{long}/export", params={"format": "jsonl"}) as answer:
         version, pieces = int(answer.headers["bestarm-version"]), answer.iter_raw()
         taken = next(pieces)
         late = reader.post(f"{_E}/{long}/assignments", json={"unit": "late"}).json()
-        first = _rows(taken)[0]
         with JsonClient(untraced_server.url) as wire:
-            wire.tell(long, first["id"], 1)
+            for one in (whole[0], *whole[-30:]):
+                wire.tell(long, one["id"], 1)
+            for one in whole[-20:]:
+                assert wire.send("PUT", f"{_E}/{long}/assignments/{one['id']}/reward", {"reward": 0}).status == 200
+            for one in (whole[0], *whole[-10:], late):
+                assert wire.send("DELETE", f"{_E}/{long}/assignments/{one['id']}/reward").status == 200
         rows = _rows(taken + b"".join(pieces))
+    assert rows == whole
     assert max(row["sequence"] for row in rows) <= version
     assert late["draw"] == len(rows) + 1
-    assert {row["status"] for row in rows} == {"pending"}
-    with JsonClient(untraced_server.url) as wire:
-        assert wire.send("DELETE", f"{_E}/{long}/assignments/{first['id']}/reward").status == 200
-        assert wire.send("DELETE", f"{_E}/{long}/assignments/{late['id']}/reward").status == 200
+    now = reader.get(f"{_E}/{long}/assignments", params={"page_size": 100}).json()["assignments"]
+    assert {row["status"] for row in now} == {"pending", "rewarded", "voided"}
 
 
 def test_an_export_that_breaks_has_no_end(untraced_server: Server, reader: httpx.Client, long: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
 
@@ -165,27 +165,44 @@ def test_assignments_of_an_arm_are_found_page_by_page(listed: Listed) -> None:
     assert pages == _FEW_PAGES
 
 
+class Explained:
+    """A snapshot that tells how each statement is read, and finds nothing."""
+
+    def __init__(self, listed: Listed) -> None:
+        self._listed = listed
+        self.plans: list[str] = []
+
+    async def fetch(self, statement: str, *values: object) -> Sequence[Any]:
+        """No row."""
+        explain = "EXPLAIN QUERY PLAN " if self._listed.database.is_sqlite else "EXPLAIN "
+        async with self._listed.database.row_source.connection() as connection, connection.snapshot() as rows:
+            self.plans.append("\n".join(row[-1] for row in await rows.fetch(explain + statement, *values)))
+        return []
+
+
 @pytest.mark.parametrize("arm", [None, 7])
 @pytest.mark.parametrize("table", [export_queries.assignments, export_queries.observations, export_queries.events])
 def test_exports_are_carried_by_indexes(listed: Listed, table: Any, arm: int | None) -> None:  # noqa: ANN401 - one of these
     """Rows come in their order as they are read: no export sorts, gathers or reads another experiment's."""
-
-    class Explained:
-        """A snapshot that tells how a statement is read instead of reading it."""
-
-        async def stream(self, statement: str, *values: object, at_once: int) -> AsyncIterator[Sequence[Any]]:
-            explain = "EXPLAIN QUERY PLAN " if listed.database.is_sqlite else "EXPLAIN "
-            async with listed.database.row_source.snapshot() as rows:
-                yield [row[-1] for row in await rows.fetch(explain + statement, *values)]
-            assert at_once > 0
-
-    async def plan() -> str:
-        return "\n".join([line async for lines in table(Explained(), 1, range(5, 2 * _ROWS), arm) for line in lines])
-
-    found = listed.run(plan())
+    explained = Explained(listed)
+    listed.run(table(explained, 1, range(5, 2 * _ROWS), arm, 5_000))
+    (found,) = explained.plans
     assert _scans(found) == [], found
     assert "Hash" not in found
     assert "experiment_id" in found
+
+
+def test_what_came_later_is_carried_by_indexes(listed: Listed) -> None:
+    """What undoes it passes the events behind the version once; what dates a reward passes the draws' steps and corrections."""
+    explained = Explained(listed)
+    listed.run(export_queries.steps(explained, 1, range(2 * _ROWS - 50, 2 * _ROWS), range(1, _ROWS)))
+    listed.run(export_queries.reward_dates(explained, 1, range(7, 9), 2 * _ROWS))
+    listed.run(export_queries.observations_before(explained, 1, 50))
+    steps, first_rewards, corrections, observations = explained.plans
+    assert [_scans(plan) for plan in explained.plans] == [[]] * 4, explained.plans
+    assert "ix_events" not in steps, steps  # the primary key
+    assert "ix_events_status" in first_rewards
+    assert ["ix_events_audited" in plan for plan in (corrections, observations)] == [True, True], explained.plans
 
 
 def test_the_audit_log_is_carried_by_its_index(listed: Listed) -> None:

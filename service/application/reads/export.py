@@ -1,4 +1,4 @@
-"""Export: all draws, observations, events or points of the course of an experiment, from one snapshot, as a stream.
+"""Export: all draws, observations, events or points of the course of an experiment, as of one version, as a stream.
 
 Rows come in ascending order of their sequence numbers, so whoever has some of them goes on after the last. Nothing of SQLAlchemy
 or of the inference is imported here: an export runs in a process of its own, which should hold little more than its rows.
@@ -7,7 +7,7 @@ or of the inference is imported here: an export runs in a process of its own, wh
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
@@ -15,11 +15,14 @@ import msgspec
 
 from service.errors import ArmNotFound, ExperimentNotFound
 from service.storage.row_streams import export_queries
+from service.storage.row_streams.as_of import AsOf
+from service.storage.row_streams.held_course import held_course
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from service.domain import Progress
+    from service.storage.row_streams.held_course import HeldCourse
     from service.storage.row_streams.row_snapshot import Row, RowSnapshot
     from service.storage.row_streams.row_source import RowSource
 
@@ -40,59 +43,68 @@ class ExportOrder(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """An experiment as of one snapshot, and which rows of it are wanted."""
+    """An experiment as of one version, and which rows of it are wanted."""
 
-    rows: RowSnapshot
+    as_of: AsOf
     order: ExportOrder
     progress: Progress
     arm_keys: list[str]
     """By position."""
     arm: int | None
     """The position of the only arm that is wanted; None means all."""
+    wanted: range
+    """The numbers of the draws, or of the events, that are wanted."""
+    course: HeldCourse | None
+    """What the course is made of, if that is wanted."""
 
-    async def batches(self) -> AsyncIterator[Sequence[Row]]:
-        """Assignments, observations or events as they are stored, a bounded number at once."""
-        e, of = self.progress.experiment.id, self.order.of
+    def batches(self) -> AsyncIterator[Sequence[Row]]:
+        """Assignments, observations or events as they were stored, a bounded number at once."""
+        of = self.order.of
         if of == "assignments":
-            found = export_queries.assignments(self.rows, e, await self._draws(), self.arm)
-        elif of == "observations":
-            found = export_queries.observations(self.rows, e, await self.sequences(), self.arm)
-        else:
-            found = export_queries.events(self.rows, e, await self.sequences(), self.arm)
-        async for rows in found:
-            yield rows
+            return self.as_of.assignments(self.wanted, self.arm)
+        return (self.as_of.observations if of == "observations" else self.as_of.events)(self.wanted, self.arm)
 
-    async def sequences(self) -> range:
-        """The sequence numbers that are wanted."""
-        e, last, order = self.progress.experiment.id, self.progress.version, self.order
-        first, end = order.after + 1, last + 1
-        if order.since is not None:
-            first = max(first, await export_queries.first_event(self.rows, e, order.since, last))
-        if order.until is not None:
-            end = await export_queries.first_event(self.rows, e, order.until, last)
-        return range(first, end)
 
-    async def _draws(self) -> range:
-        """The draws that are wanted; sequence numbers and times grow with them."""
-        e, last, order = self.progress.experiment.id, self.progress.draws, self.order
-        first, end = 1, last + 1
-        if order.after:
-            first = await export_queries.first_draw(self.rows, e, "sequence", order.after + 1, last)
-        if order.since is not None:
-            first = max(first, await export_queries.first_draw(self.rows, e, "created_at", order.since, last))
-        if order.until is not None:
-            end = await export_queries.first_draw(self.rows, e, "created_at", order.until, last)
-        return range(first, end)
+async def _sequences(rows: RowSnapshot, progress: Progress, order: ExportOrder) -> range:
+    """The sequence numbers that are wanted."""
+    e, last = progress.experiment.id, progress.version
+    first, end = order.after + 1, last + 1
+    if order.since is not None:
+        first = max(first, await export_queries.first_event(rows, e, order.since, last))
+    if order.until is not None:
+        end = await export_queries.first_event(rows, e, order.until, last)
+    return range(first, end)
+
+
+async def _draws(rows: RowSnapshot, progress: Progress, order: ExportOrder) -> range:
+    """The draws that are wanted; sequence numbers and times grow with them."""
+    e, last = progress.experiment.id, progress.draws
+    first, end = 1, last + 1
+    if order.after:
+        first = await export_queries.first_draw(rows, e, "sequence", order.after + 1, last)
+    if order.since is not None:
+        first = max(first, await export_queries.first_draw(rows, e, "created_at", order.since, last))
+    if order.until is not None:
+        end = await export_queries.first_draw(rows, e, "created_at", order.until, last)
+    return range(first, end)
 
 
 @asynccontextmanager
 async def opened_export(source: RowSource, order: ExportOrder) -> AsyncIterator[Export]:
-    """The export of a snapshot that is taken now; it is held until the block ends."""
-    async with source.snapshot() as rows:
-        progress = await export_queries.progress_of(rows, order.key)
-        if progress is None:
-            raise ExperimentNotFound(order.key)
-        keys = await export_queries.arm_keys(rows, progress.experiment.id)
-        if order.arm is not None and order.arm not in keys:
-            raise ArmNotFound(order.key, order.arm)
-        yield Export(rows, order, progress, keys, None if order.arm is None else keys.index(order.arm))
+    """The export of an experiment as it is now, until the block ends."""
+    with ExitStack() as kept:
+        async with source.connection() as connection:
+            async with connection.snapshot() as rows:
+                progress = await export_queries.progress_of(rows, order.key)
+                if progress is None:
+                    raise ExperimentNotFound(order.key)
+                keys = await export_queries.arm_keys(rows, progress.experiment.id)
+                if order.arm is not None and order.arm not in keys:
+                    raise ArmNotFound(order.key, order.arm)
+                wanted = await (_draws if order.of == "assignments" else _sequences)(rows, progress, order)
+                course = None
+                if order.of == "history":
+                    course = kept.enter_context(held_course())
+                    await course.read(rows, progress.experiment.id, wanted)
+            arm = None if order.arm is None else keys.index(order.arm)
+            yield Export(AsOf(connection, progress), order, progress, keys, arm, wanted, course)

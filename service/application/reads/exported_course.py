@@ -9,23 +9,21 @@ from msgspec.structs import replace
 from service.application.reads.course import point_of
 from service.engine.ledger import Ledger
 from service.engine.snapshots import snapshot_of
-from service.storage.row_streams import export_queries
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import Iterator
 
     from service.application.reads.course import Point
     from service.application.reads.export import Export
+    from service.storage.row_streams.held_course import HeldCourse
 
 
-async def exported_points(export: Export) -> AsyncIterator[Point]:
+def exported_points(export: Export, course: HeldCourse) -> Iterator[Point]:
     """The points that are wanted, oldest first; the last one is now."""
-    progress = export.progress
-    records = progress.counted(await export_queries.arm_records(export.rows, progress.experiment.id))
-    ledger = Ledger(replace(progress, uncounted=()), records)
-    wanted, now = await export.sequences(), progress.version
-    async for stored in export_queries.snapshots(export.rows, progress.experiment.id, wanted):
-        if stored.sequence < now:
+    progress, wanted = export.progress, export.wanted
+    ledger = Ledger(replace(progress, uncounted=()), progress.counted(course.records))
+    for stored in course.snapshots():
+        if stored.sequence < progress.version:
             yield point_of(ledger.experiment, ledger.arms, stored)
-    if now in wanted:
+    if progress.version in wanted:
         yield point_of(ledger.experiment, ledger.arms, snapshot_of(ledger))

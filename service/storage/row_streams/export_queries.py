@@ -5,6 +5,7 @@ Every statement walks an index in its order, so that the first row is there at o
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from service.storage import settings_rows, traffic_rows
@@ -12,30 +13,49 @@ from service.storage import settings_rows, traffic_rows
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from service.domain import ArmRecord, Progress, Snapshot
+    from service.domain import ArmRecord, Progress
     from service.storage.row_streams.row_snapshot import Row, RowSnapshot
 
-# So many rows are in memory at once: some hundred bytes each.
-_AT_ONCE = 1_000
-# Of events fewer: one may hold the values of an arm, as they were and as they are.
-_EVENTS_AT_ONCE = 200
 _SNAPSHOTS_AT_ONCE = 4
 
 _ASSIGNMENTS = (
     "SELECT sequence, draw, token, arm, unit, reason, status, reward, closed, epoch, created_at, rewarded_at, expires_at, "
-    "expiry_reward FROM assignments t WHERE experiment_id = $1 AND draw >= $2 AND draw < $3{arm} ORDER BY draw"
+    "expiry_reward FROM assignments t WHERE experiment_id = $1 AND draw >= $2 AND draw < $3{arm} ORDER BY draw LIMIT $4"
 )
-_EVENTS = "SELECT * FROM events t WHERE experiment_id = $1 AND sequence >= $2 AND sequence < $3{arm} ORDER BY sequence"
+_EVENTS = "SELECT * FROM events t WHERE experiment_id = $1 AND sequence >= $2 AND sequence < $3{arm} ORDER BY sequence LIMIT $4"
 # In the very words of the index over them. What was corrected or voided is so by its id.
 _OBSERVATIONS = (
     "SELECT t.sequence, o.id, t.arm, coalesce(o.status, t.status_after) AS status, "
-    "CASE WHEN o.status = 'voided' THEN NULL ELSE coalesce(o.reward, t.reward_after) END AS reward, t.epoch, t.at "
+    "CASE WHEN o.status = 'voided' THEN NULL ELSE coalesce(o.reward, t.reward_after) END AS reward, t.epoch, t.at, o.changed "
     "FROM events t LEFT JOIN observations o ON o.experiment_id = t.experiment_id AND o.sequence = t.sequence "
-    "WHERE t.experiment_id = $1 AND kind = 'observation' AND t.sequence >= $2 AND t.sequence < $3{arm} ORDER BY t.sequence"
+    "WHERE t.experiment_id = $1 AND kind = 'observation' AND t.sequence >= $2 AND t.sequence < $3{arm} "
+    "ORDER BY t.sequence LIMIT $4"
 )
-_SNAPSHOTS = "SELECT * FROM snapshots WHERE experiment_id = $1 AND sequence >= $2 AND sequence < $3 ORDER BY sequence"
+_SNAPSHOTS = "SELECT * FROM snapshots WHERE experiment_id = $1 AND sequence >= $2 AND sequence < $3 ORDER BY sequence LIMIT $4"
 _DRAW_FROM = "SELECT draw, created_at, sequence FROM assignments WHERE experiment_id = $1 AND draw >= $2 ORDER BY draw LIMIT 1"
 _EVENT_FROM = "SELECT sequence, at FROM events WHERE experiment_id = $1 AND sequence >= $2 ORDER BY sequence LIMIT 1"
+_PRESENT = "SELECT key, version, pruned_at FROM experiments WHERE id = $1"
+_STEPS = (
+    "SELECT sequence, draw, kind, status_before, reward_before, closed_before FROM events "
+    "WHERE experiment_id = $1 AND sequence >= $2 AND sequence < $3 AND draw >= $4 AND draw < $5 AND status_before IS NOT NULL "
+    "ORDER BY sequence"
+)
+# In the very words of the index of audited events, as are corrections below.
+_OBSERVATIONS_BEFORE = (
+    "SELECT sequence, details, status_before, reward_before FROM events "
+    "WHERE experiment_id = $1 AND kind NOT IN ('draw', 'observation', 'reward', 'expiry', 'maturity') "
+    "AND kind IN ('observation_edit', 'observation_void') AND sequence >= $2 ORDER BY sequence DESC"
+)
+# Steps that date a reward: those that lead to it from another status, and corrections of it.
+_FIRST_REWARDS = (
+    "SELECT sequence, draw, at FROM events WHERE experiment_id = $1 AND status_before <> status_after "
+    "AND status_after = 'rewarded' AND draw >= $2 AND draw < $3 AND sequence < $4"
+)
+_CORRECTIONS = (
+    "SELECT sequence, draw, at FROM events WHERE experiment_id = $1 "
+    "AND kind NOT IN ('draw', 'observation', 'reward', 'expiry', 'maturity') AND kind = 'correction' "
+    "AND draw >= $2 AND draw < $3 AND sequence < $4"
+)
 
 
 async def progress_of(rows: RowSnapshot, key: str) -> Progress | None:
@@ -55,33 +75,57 @@ async def arm_records(rows: RowSnapshot, experiment_id: int) -> list[ArmRecord]:
     return [traffic_rows.arm_from(row) for row in found]
 
 
-def assignments(rows: RowSnapshot, experiment_id: int, draws: range, arm: int | None) -> AsyncIterator[Sequence[Row]]:
-    """These draws, of this arm or of any, as they are now."""
-    return rows.stream(*_asked(_ASSIGNMENTS, experiment_id, draws, arm), at_once=_AT_ONCE)
+async def present_of(rows: RowSnapshot, experiment_id: int) -> Row | None:
+    """The key, the version and the time of pruning that an experiment has now; None if it is gone."""
+    found = await rows.fetch(_PRESENT, experiment_id)
+    return found[0] if found else None
 
 
-def observations(rows: RowSnapshot, experiment_id: int, sequences: range, arm: int | None) -> AsyncIterator[Sequence[Row]]:
-    """The observations that came with these sequence numbers, as they are now."""
-    return rows.stream(*_asked(_OBSERVATIONS, experiment_id, sequences, arm), at_once=_AT_ONCE)
+async def assignments(rows: RowSnapshot, experiment_id: int, draws: range, arm: int | None, most: int) -> Sequence[Row]:
+    """The first of these draws, of this arm or of any, as they are now."""
+    return await rows.fetch(*_asked(_ASSIGNMENTS, experiment_id, draws, arm, most))
 
 
-def events(rows: RowSnapshot, experiment_id: int, sequences: range, arm: int | None) -> AsyncIterator[Sequence[Row]]:
-    """The events of these sequence numbers."""
-    return rows.stream(*_asked(_EVENTS, experiment_id, sequences, arm), at_once=_EVENTS_AT_ONCE)
+async def observations(rows: RowSnapshot, experiment_id: int, sequences: range, arm: int | None, most: int) -> Sequence[Row]:
+    """The first observations that came with these sequence numbers, as they are now."""
+    return await rows.fetch(*_asked(_OBSERVATIONS, experiment_id, sequences, arm, most))
 
 
-def _asked(statement: str, experiment_id: int, numbers: range, arm: int | None) -> tuple[Any, ...]:
+async def events(rows: RowSnapshot, experiment_id: int, sequences: range, arm: int | None, most: int) -> Sequence[Row]:
+    """The first events of these sequence numbers."""
+    return await rows.fetch(*_asked(_EVENTS, experiment_id, sequences, arm, most))
+
+
+def _asked(statement: str, experiment_id: int, numbers: range, arm: int | None, most: int) -> tuple[Any, ...]:
     """The statement and its values; with the arm only where one is wanted, so that an index can carry it."""
-    bounds = experiment_id, numbers.start, numbers.stop
-    return (statement.format(arm=""), *bounds) if arm is None else (statement.format(arm=" AND t.arm = $4"), *bounds, arm)
+    bounds = experiment_id, numbers.start, numbers.stop, most
+    return (statement.format(arm=""), *bounds) if arm is None else (statement.format(arm=" AND t.arm = $5"), *bounds, arm)
 
 
-async def snapshots(rows: RowSnapshot, experiment_id: int, sequences: range) -> AsyncIterator[Snapshot]:
-    """The snapshots of these versions, oldest first."""
-    bounds = experiment_id, sequences.start, sequences.stop
-    async for few in rows.stream(_SNAPSHOTS, *bounds, at_once=_SNAPSHOTS_AT_ONCE):
-        for row in few:
-            yield settings_rows.snapshot_from(row)
+async def steps(rows: RowSnapshot, experiment_id: int, sequences: range, draws: range) -> Sequence[Row]:
+    """The steps with these sequence numbers that changed one of these draws, each with what it was before."""
+    return await rows.fetch(_STEPS, experiment_id, sequences.start, sequences.stop, draws.start, draws.stop)
+
+
+async def reward_dates(rows: RowSnapshot, experiment_id: int, draws: range, version: int) -> dict[int, int]:
+    """When the rewards of these draws came that they had at this version."""
+    asked = experiment_id, draws.start, draws.stop, version + 1
+    found = [*await rows.fetch(_FIRST_REWARDS, *asked), *await rows.fetch(_CORRECTIONS, *asked)]
+    return {draw: at for _, draw, at in sorted(tuple(row) for row in found)}
+
+
+async def observations_before(rows: RowSnapshot, experiment_id: int, version: int) -> dict[str, tuple[str, float | None]]:
+    """What those observations were at this version, by id, that were changed since."""
+    found = await rows.fetch(_OBSERVATIONS_BEFORE, experiment_id, version + 1)
+    return {json.loads(row["details"])["observation"]: (row["status_before"], row["reward_before"]) for row in found}
+
+
+async def snapshots(rows: RowSnapshot, experiment_id: int, sequences: range) -> AsyncIterator[Sequence[Row]]:
+    """The snapshots of these versions, oldest first, few at once."""
+    start = sequences.start
+    while found := await rows.fetch(_SNAPSHOTS, experiment_id, start, sequences.stop, _SNAPSHOTS_AT_ONCE):
+        yield found
+        start = found[-1]["sequence"] + 1
 
 
 async def first_draw(rows: RowSnapshot, experiment_id: int, column: str, least: int, draws: int) -> int:

@@ -1,4 +1,4 @@
-"""Rows of one snapshot on PostgreSQL, by a cursor: the server sends as many as are asked for."""
+"""Rows of PostgreSQL, in one snapshot after the other."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SESSION = {"application_name": "bestarm export", **dict.fromkeys(_OFF, "off")}
 
 
 class PostgresRows:
-    """A connection with a transaction that reads one snapshot."""
+    """A connection, and the snapshot of its transaction."""
 
     def __init__(self, connection: asyncpg.Connection[Any]) -> None:
         self._connection = connection
@@ -32,24 +32,23 @@ class PostgresRows:
         found: list[Row] = await self._connection.fetch(statement, *values)
         return found
 
-    async def stream(self, statement: str, *values: object, at_once: int) -> AsyncIterator[Sequence[Row]]:
-        """The rows of a statement, at most so many at once."""
-        cursor = await self._connection.cursor(statement, *values)
-        while rows := await cursor.fetch(at_once):
-            yield rows
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[PostgresRows]:
+        """A read-only transaction, which ends with the block."""
+        async with self._connection.transaction(isolation="repeatable_read", readonly=True):
+            yield self
 
 
 @asynccontextmanager
-async def postgres_snapshot(arguments: Mapping[str, Any]) -> AsyncIterator[PostgresRows]:
-    """A read-only transaction of a connection of its own, which ends with the block."""
+async def postgres_connection(arguments: Mapping[str, Any]) -> AsyncIterator[PostgresRows]:
+    """A connection of its own, which ends with the block."""
     settings = {**arguments.get("server_settings", {}), **_SESSION}
     try:
         connection = await PostgresHosts({**arguments, "server_settings": settings}).connect()
     except (*AWAY, asyncpg.PostgresError, ValueError) as refused:
         raise DatabaseUnavailable("The database does not answer.") from refused
     try:
-        async with connection.transaction(isolation="repeatable_read", readonly=True):
-            yield PostgresRows(connection)
+        yield PostgresRows(connection)
     except AWAY as lost:
         raise DatabaseUnavailable("The database does not answer.") from lost
     finally:

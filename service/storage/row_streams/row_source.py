@@ -12,7 +12,7 @@ import msgspec
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from service.storage.row_streams.row_snapshot import RowSnapshot
+    from service.storage.row_streams.row_snapshot import RowConnection
 
 
 class RowSource(msgspec.Struct, frozen=True):
@@ -21,12 +21,12 @@ class RowSource(msgspec.Struct, frozen=True):
     engine: Literal["sqlite", "postgresql"]
     arguments: dict[str, Any]
 
-    def snapshot(self) -> AbstractAsyncContextManager[RowSnapshot]:
-        """A snapshot of it, for as long as the block lasts."""
+    def connection(self) -> AbstractAsyncContextManager[RowConnection]:
+        """A connection to it, for as long as the block lasts."""
         if self.engine == "sqlite":
-            from service.storage.row_streams.sqlite_rows import sqlite_snapshot  # noqa: PLC0415 - one driver is enough
+            from service.storage.row_streams.sqlite_rows import sqlite_connection  # noqa: PLC0415 - one driver is enough
 
-            return sqlite_snapshot(**self.arguments)
-        from service.storage.row_streams.postgres_rows import postgres_snapshot  # noqa: PLC0415 - its driver is an extra
+            return sqlite_connection(**self.arguments)
+        from service.storage.row_streams.postgres_rows import postgres_connection  # noqa: PLC0415 - its driver is an extra
 
-        return postgres_snapshot(self.arguments)
+        return postgres_connection(self.arguments)

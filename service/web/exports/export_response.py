@@ -60,7 +60,7 @@ class ExportResponse(Response):
 
 
 async def _send_all(export: RunningExport, send: Send, piece_seconds: float) -> None:
-    """Every piece has to be taken in time: a reader that has stopped would hold the snapshot for ever."""
+    """Every piece has to be taken in time: a reader that has stopped would keep its place for ever."""
     async for piece in export.pieces():
         async with asyncio.timeout(piece_seconds):
             await send({"type": "http.response.body", "body": piece, "more_body": True})

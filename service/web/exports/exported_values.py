@@ -28,10 +28,10 @@ _AUDITED = frozenset(AUDITED)
 
 async def values_of(export: Export) -> AsyncIterator[Sequence[Values]]:
     """The rows of an export, a bounded number at once."""
-    if export.order.of == "history":
+    if export.course is not None:
         from service.application.reads.exported_course import exported_points  # noqa: PLC0415 - numpy would double the memory
 
-        async for point in exported_points(export):
+        for point in exported_points(export, export.course):
             yield _values_of_point(point, export)
         return
     worded: Callable[[Mapping[int, str], Row], Values] = {
@@ -56,7 +56,7 @@ def _assignment(arm_keys: Mapping[int, str], row: Row) -> Values:
 
 
 def _observation(arm_keys: Mapping[int, str], row: Row) -> Values:
-    sequence, name, arm, status, reward, epoch, at = row
+    sequence, name, arm, status, reward, epoch, at, _ = row
     return sequence, name, arm_keys[arm], status, reward, epoch, at
 
 
