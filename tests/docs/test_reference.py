@@ -57,6 +57,13 @@ def test_every_variable_that_a_page_or_a_file_names_exists() -> None:
     assert named - {"BESTARM_"} <= known
 
 
+def test_every_migration_is_told_to_those_who_upgrade() -> None:
+    """By its number in "Upgrading" of the page of operations, from the first that an upgrade meets."""
+    told = text_of("docs/operations.md").partition("\n## Upgrading\n")[2].partition("\n## ")[0]
+    numbers = {path.name[:4] for path in (ROOT / "migrations/versions").glob("0*.py")}
+    assert {number for number in numbers if number > "0005"} <= set(re.findall(r"\b\d{4}\b", told))
+
+
 def test_every_route_is_documented() -> None:
     """docs/api.md lists the routes of the OpenAPI document."""
     listed = set(re.findall(r"^\| `([A-Z]+) (/\S*)` \|", text_of("docs/api.md"), re.MULTILINE))
