@@ -168,7 +168,7 @@ def test_what_prometheus_counts_is_what_clients_counted(watched: Server, prometh
     )
     scrapes = prometheus.value('count_over_time(up{job="bestarm"}[1d])')
     assert scrapes >= _SECONDS / 2  # one a second, on a machine that may be busy
-    print(f"{scrapes:.0f} scrapes; asks that clients counted: {len(asking.answered)}, Prometheus the same")
+    print(f"{scrapes:.0f} scrapes; asks that clients counted: {len(asking.answered)}, Prometheus the same")  # noqa: T201 - for docs/watching.md
 
 
 def test_prometheus_takes_every_rule_and_every_question_of_the_dashboard(prometheus: Prometheus) -> None:
