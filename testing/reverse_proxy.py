@@ -41,8 +41,7 @@ _CADDY = """{
 	admin off
 	skip_install_trust
 	auto_https disable_redirects
-}
-"""
+	servers {"""
 
 
 def replaced(text: str, changes: Mapping[str, str]) -> str:
@@ -55,20 +54,23 @@ def replaced(text: str, changes: Mapping[str, str]) -> str:
 
 
 class ReverseProxy:
-    """A proxy before the services on two ports, and how to reach it: by TLS, on a port of its own."""
+    """A proxy before the services on two ports, and how to reach it: by TLS, on a port of its own.
 
-    def __init__(self, kind: ProxyKind, services: Sequence[int], folder: Path) -> None:
+    `changes` are what a test replaces in the configuration beside ports and paths.
+    """
+
+    def __init__(self, kind: ProxyKind, services: Sequence[int], folder: Path, changes: Mapping[str, str] | None = None) -> None:
         self.port = free_port()
         self.url = f"https://localhost:{self.port}"
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self._certificate = folder / "certificate.pem"
         first, second = services
-        configuration = (_FOLDER / CONFIGURATIONS[kind]).read_text()
+        configuration = replaced((_FOLDER / CONFIGURATIONS[kind]).read_text(), changes or {})
         environment = os.environ | {"XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "HOME": str(folder)}
         if kind == "caddy":
             self._certificate = folder / "caddy/pki/authorities/local/root.crt"
-            (folder / "Caddyfile").write_text(_CADDY + configuration)
+            (folder / "Caddyfile").write_text(replaced(configuration, {"{\n\tservers {": _CADDY}))
             environment |= {"BESTARM_SITE": f"localhost:{self.port}"}
             environment |= {"BESTARM_SERVICES": f"127.0.0.1:{first} 127.0.0.1:{second}"}
             command = ["caddy", "run", "--config", "Caddyfile", "--adapter", "caddyfile"]
@@ -102,6 +104,8 @@ class ReverseProxy:
 
     def _haproxy(self, configuration: str, services: Mapping[str, str]) -> list[str]:
         own = {"bind :443": f"bind 127.0.0.1:{self.port}", "/etc/haproxy/bestarm.pem": str(self.folder / "both.pem")}
+        if os.geteuid() != 0:  # then it cannot become another user, and has no need to
+            own |= {"    user haproxy\n    group haproxy\n    chroot /var/lib/haproxy\n": ""}
         (self.folder / "haproxy.cfg").write_text(replaced(configuration, {**own, **services}))
         return ["haproxy", "-db", "-f", "haproxy.cfg"]
 
@@ -116,9 +120,13 @@ class ReverseProxy:
                 time.sleep(0.05)
             else:
                 return trusting
-        said = (self.folder / "log").read_text()
+        said = self.log()
         self.close()
         raise RuntimeError(f"The proxy does not start:\n{said}")
+
+    def log(self) -> str:
+        """What it has said on its standard output and error."""
+        return (self.folder / "log").read_text()
 
     def close(self) -> None:
         """End the proxy and remove its folder."""

@@ -38,6 +38,15 @@ _KEY_REQUESTS = Counter(
 _AUTH_FAILURES = Counter(
     "bestarm_auth_failures", "Requests refused for their key: missing, malformed, unknown, expired, revoked, scope, …", ["reason"]
 )
+# Reasons for which a request is refused for its key, and those for which a sign-in with an account is.
+_OF_KEYS = ("missing", "malformed", "unknown", "expired", "revoked", "scope", "experiment", "origin")
+AUTH_FAILURES = (*_OF_KEYS, "state", "provider", "code", "id_token")
+# Alerts go by how much these grow. A series that appears at its first event has not grown, so they are shown from the start.
+_WATCHED_PROBLEMS = ("internal_error", "overloaded")
+for _code in _WATCHED_PROBLEMS:
+    _PROBLEMS.labels(_code)
+for _reason in AUTH_FAILURES:
+    _AUTH_FAILURES.labels(_reason)
 # How often the requests by key are added to what is shown: to count each by itself would cost it another microsecond or two.
 KEYS_COUNTED_SECONDS = 0.5
 # Keys that have a series of their own in each worker, the first ones that are used; all others share one.

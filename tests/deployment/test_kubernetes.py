@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from service import serving
+from service.domain import limits
 from service.settings import Settings
 from service.web.hosts import AllowedHosts
 from tests.docs.texts import ROOT, text_of
@@ -18,14 +19,15 @@ from tests.docs.texts import ROOT, text_of
 pytestmark = pytest.mark.process
 _FOLDER = ROOT / "deploy/kubernetes"
 _USER = 10001
+_STREAMS = "bestarm-streams"
 
 
 @pytest.fixture(scope="module")
 def manifests() -> dict[str, dict[str, Any]]:
-    """What `kubectl apply -k` would send, by kind."""
+    """What `kubectl apply -k` would send, by kind; the second ingress by its name."""
     rendered = subprocess.run(["kubectl", "kustomize", _FOLDER], capture_output=True, text=True, check=False)  # noqa: S607
     assert rendered.returncode == 0, rendered.stderr
-    return {one["kind"]: one for one in yaml.safe_load_all(rendered.stdout)}
+    return {_STREAMS if one["metadata"]["name"] == _STREAMS else one["kind"]: one for one in yaml.safe_load_all(rendered.stdout)}
 
 
 def _pods(manifests: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
@@ -51,7 +53,7 @@ def test_nothing_is_left_out(manifests: dict[str, dict[str, Any]]) -> None:
     beside = {"kustomization.yaml", "prometheus-adapter.yaml"}
     assert sorted(listed) == sorted({path.name for path in _FOLDER.glob("*.yaml")} - beside)
     kinds = "Namespace ServiceAccount ConfigMap Job Deployment Service Ingress PodDisruptionBudget HorizontalPodAutoscaler"
-    assert set(manifests) == {*kinds.split(), "NetworkPolicy"}
+    assert set(manifests) == {*kinds.split(), "NetworkPolicy", _STREAMS}
     assert {one["metadata"].get("namespace", "bestarm") for one in manifests.values()} == {"bestarm"}
 
 
@@ -128,8 +130,9 @@ def test_everything_finds_the_pods(manifests: dict[str, dict[str, Any]]) -> None
     assert manifests["Job"]["spec"]["template"]["metadata"]["labels"] != labels
     ports = {port["name"]: port["containerPort"] for port in _container(manifests)["ports"]}
     (port,) = manifests["Service"]["spec"]["ports"]
-    (rule,) = manifests["Ingress"]["spec"]["rules"]
-    assert rule["http"]["paths"][0]["backend"]["service"] == {"name": "bestarm", "port": {"name": port["name"]}}
+    for ingress in ("Ingress", _STREAMS):
+        (rule,) = manifests[ingress]["spec"]["rules"]
+        assert rule["http"]["paths"][0]["backend"]["service"] == {"name": "bestarm", "port": {"name": port["name"]}}
     assert port["targetPort"] in ports
     allowed = [one["ports"][0]["port"] for one in manifests["NetworkPolicy"]["spec"]["ingress"]]
     assert allowed == [ports["http"], ports["metrics"]]
@@ -144,3 +147,34 @@ def test_the_autoscaler_goes_by_a_number_that_the_adapter_makes_of_ours(manifest
     (pods,) = [one["pods"] for one in manifests["HorizontalPodAutoscaler"]["spec"]["metrics"] if one["type"] == "Pods"]
     assert pods["metric"]["name"] == rule["name"]["as"]
     assert rule["seriesQuery"].startswith("bestarm_request_seconds_count{")
+
+
+def test_streams_of_lines_have_an_ingress_without_a_limit(manifests: dict[str, dict[str, Any]]) -> None:
+    """For their route alone, of the same site; all others keep the limit. The controller begins each path with `^` itself."""
+    usual, streams = manifests["Ingress"], manifests[_STREAMS]
+    prefix = "nginx.ingress.kubernetes.io"
+    assert usual["metadata"]["annotations"][f"{prefix}/proxy-body-size"] == f"{limits.MOST_BATCH_BODY_BYTES >> 20}m"
+    assert streams["metadata"]["annotations"][f"{prefix}/proxy-body-size"] == "0"
+    assert streams["metadata"]["annotations"][f"{prefix}/proxy-request-buffering"] == "off"
+    assert streams["spec"]["tls"] == usual["spec"]["tls"]
+    (rule,) = streams["spec"]["rules"]
+    assert rule["host"] == usual["spec"]["rules"][0]["host"]
+    path = re.compile(rule["http"]["paths"][0]["path"])
+    assert path.match("/v1/experiments/checkout-button/observations")
+    assert not path.match("/v1/experiments/checkout-button/observations/mine")
+    assert not path.match("/v1/experiments/checkout-button/assignments/batch")
+
+
+def test_an_upgrade_with_a_gap_leaves_pods_behind(manifests: dict[str, dict[str, Any]]) -> None:
+    """The deployment names no number, so what scales it to none must scale it up again: no autoscaler looks at none."""
+    assert "replicas" not in manifests["Deployment"]["spec"]
+    page = text_of("docs/deployment.md")
+    assert page.count("--replicas=0") == 1
+    (recipe,) = [block for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) if "--replicas=0" in block]
+    steps = re.findall(r"--replicas=\d+|--for=delete|delete job|apply -k|--for=condition=complete|rollout status", recipe)
+    again = f"--replicas={manifests['HorizontalPodAutoscaler']['spec']['minReplicas']}"
+    assert steps == [
+        *("--replicas=0", "--for=delete", "delete job", "apply -k", "--for=condition=complete", again, "rollout status"),
+    ]
+    (labels,) = re.findall(r"--for=delete pod --selector (\S+)=(\S+)", recipe)
+    assert manifests["Deployment"]["spec"]["template"]["metadata"]["labels"][labels[0]] == labels[1]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import socket
 import sqlite3
+import ssl
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,11 +19,15 @@ import pytest
 
 from service.domain import limits
 from testing.json_client import arms
+from testing.processes import wait_until
 from testing.reverse_proxy import KINDS, SITE, ProxyKind, ReverseProxy
 from testing.rolling_restarts import restart_under_load
 from testing.server import ADMIN_KEY, Server, bearer
 
 pytestmark = pytest.mark.process
+# As long as a line may be, so that few are many bytes.
+_LINE = b'{"arm": "arm-0", "reward": 1}'.ljust(limits.LONGEST_LINE_BYTES - 1) + b"\n"
+_LINES = 20 * 1024 * 1024 // len(_LINE)
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +130,7 @@ def test_a_slow_request_is_waited_for(client: httpx.Client, file: Path, key: str
 def test_the_largest_batch_passes_and_nothing_larger(client: httpx.Client) -> None:
     """The proxy takes what the service takes; beyond that it says no itself, before the body is there."""
     largest = b" " * limits.MOST_BATCH_BODY_BYTES
-    where = "/v1/experiments/any/observations"
+    where = "/v1/experiments/any/assignments/batch"
     headers = {"Content-Type": "application/json"}
     assert client.post(where, content=largest, headers=headers).status_code in {400, 404, 422}
     try:
@@ -134,37 +140,143 @@ def test_the_largest_batch_passes_and_nothing_larger(client: httpx.Client) -> No
     assert refused == 413
 
 
+def test_a_stream_of_lines_has_no_largest_size_and_is_told_while_it_comes(client: httpx.Client, key: str) -> None:
+    """20 MiB of them, with their length and without; the first are told before the last are sent."""
+    experiment = _create(client, key)
+    told_while_it_came = threading.Event()
+
+    def lines() -> Iterator[bytes]:
+        yield _LINE * 80
+        wait_until(lambda: client.get(f"{experiment}/recommendation").json()["observations"] >= 80, "the first are told")
+        told_while_it_came.set()
+        for _ in range(_LINES // 80 - 1):
+            yield _LINE * 80
+
+    where, headers = f"{experiment}/observations", {"Content-Type": "application/x-ndjson"}
+    told = client.post(where, content=lines(), headers=headers)
+    assert (told.status_code, told_while_it_came.is_set()) == (200, True)
+    assert client.post(where, content=_LINE * _LINES, headers=headers).status_code == 200
+    assert client.get(f"{experiment}/recommendation").json()["observations"] == 2 * _LINES
+
+
+def test_a_stream_may_take_longer_than_an_answer_and_a_head_may_not(
+    kind: ProxyKind, services: list[Server], tmp_path: Path, key: str
+) -> None:
+    """With time-outs of a second: the lines of two go through; half a head is given up."""
+
+    def lines() -> Iterator[bytes]:
+        for _ in range(5):
+            yield _LINE
+            time.sleep(0.4)
+
+    with (
+        ReverseProxy(kind, [one.port for one in services], tmp_path / kind, {"75s": "1s", "10s": "1s"}) as proxy,
+        httpx.Client(base_url=proxy.url, verify=proxy.trusting, timeout=60, headers=bearer(ADMIN_KEY)) as client,
+    ):
+        experiment = _create(client, key)
+        headers = {"Content-Type": "application/x-ndjson"}
+        assert client.post(f"{experiment}/observations", content=lines(), headers=headers).json()["recorded"] == 5
+        with _connected(proxy) as slow:
+            slow.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Half: ")
+            slow.settimeout(10)
+            assert slow.recv(65_536)[:12] in {b"", b"HTTP/1.1 408"}
+
+
+def _connected(proxy: ReverseProxy) -> ssl.SSLSocket:
+    return proxy.trusting.wrap_socket(socket.create_connection(("127.0.0.1", proxy.port)), server_hostname="localhost")
+
+
 class _Recorder(BaseHTTPRequestHandler):
-    """A service that only notes the headers that reach it."""
+    """A service that only notes the headers that reach it, and hangs up when it was asked for `/broken`."""
 
     protocol_version = "HTTP/1.1"
     seen: list[Message]
 
     def do_GET(self) -> None:
-        self.seen.append(self.headers)
+        if self.headers.get("User-Agent"):  # no probe
+            self.seen.append(self.headers)
+        if self.path == "/broken":
+            self.close_connection = True
+            return
         self.send_response(200)
         self.send_header("Content-Length", "0")
         self.end_headers()
+
+    do_POST = do_GET  # noqa: N815 - http.server's name
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
 
 
-def test_nobody_can_say_that_he_is_another(kind: ProxyKind, tmp_path: Path) -> None:
-    """The client's address is what the proxy saw, whatever the client claims by any of the headers for it."""
+@contextmanager
+def _recorded(
+    kind: ProxyKind, folder: Path, changes: Mapping[str, str] | None = None
+) -> Iterator[tuple[ReverseProxy, list[Message]]]:
+    """A proxy, and the headers of what it passes on."""
     seen: list[Message] = []
-    recorder = type("_Recorder", (_Recorder,), {"seen": seen})
-    claims = {"Forwarded": "for=203.0.113.7;proto=http", "X-Forwarded-For": "203.0.113.7", "X-Forwarded-Proto": "http"}
-    with ThreadingHTTPServer(("127.0.0.1", 0), recorder) as upstream:
+    with ThreadingHTTPServer(("127.0.0.1", 0), type("_Recorder", (_Recorder,), {"seen": seen})) as upstream:
         threading.Thread(target=upstream.serve_forever, daemon=True).start()
-        with ReverseProxy(kind, [upstream.server_port] * 2, tmp_path / kind) as proxy:
-            answer = httpx.get(f"{proxy.url}/mine", headers=claims, verify=proxy.trusting)
+        with ReverseProxy(kind, [upstream.server_port] * 2, folder / kind, changes) as proxy:
+            yield proxy, seen
         upstream.shutdown()
-    assert answer.status_code == 200
-    (mine,) = [headers for headers in seen if headers["Host"].startswith("localhost")]
-    assert "127.0.0.1" in mine["Forwarded"]
-    assert mine["Forwarded"].endswith("proto=https")
-    assert not [value for value in mine.values() if "203.0.113.7" in value]
+
+
+def test_what_reaches_the_service_is_what_the_proxy_saw(kind: ProxyKind, tmp_path: Path) -> None:
+    """The client's address, whatever it claims by any of the headers for it; the host with its port; what was sent, once."""
+    claims = {"Forwarded": "for=203.0.113.7;proto=http", "X-Forwarded-For": "203.0.113.7", "X-Forwarded-Proto": "http"}
+    with _recorded(kind, tmp_path) as (proxy, seen), httpx.Client(base_url=proxy.url, verify=proxy.trusting) as client:
+        assert client.get("/mine", headers=claims).status_code == 200
+        (mine,) = seen
+        assert mine["Host"] == f"localhost:{proxy.port}"
+        assert "127.0.0.1" in mine["Forwarded"]
+        assert mine["Forwarded"].endswith("proto=https")
+        assert not [value for value in mine.values() if "203.0.113.7" in value]
+        with suppress(httpx.RemoteProtocolError):  # haproxy hangs up as well, if the connection to the service was an old one
+            assert client.post("/broken", json={}).status_code == 502
+    assert len(seen) == 2
+
+
+def test_a_request_without_a_host_is_for_the_site(tmp_path: Path) -> None:
+    """As HTTP/1.0 allows: nginx speaks HTTP/1.1 to the service, which must have one."""
+    with _recorded("nginx", tmp_path) as (proxy, seen), _connected(proxy) as old:
+        old.sendall(b"GET / HTTP/1.0\r\nUser-Agent: old\r\n\r\n")
+        assert old.recv(65_536).startswith(b"HTTP/1.1 200 ")
+    assert [headers["Host"] for headers in seen] == [SITE]
+
+
+@pytest.mark.parametrize("kind", ["nginx", "haproxy"])
+def test_a_proxy_of_yours_may_say_who_the_client_is(kind: ProxyKind, tmp_path: Path) -> None:
+    """With the lines for it taken out of their comments, and its addresses in them."""
+    commented = {
+        "nginx": {"# set_real_ip_from": "set_real_ip_from", "# real_ip_": "real_ip_"},
+        "haproxy": {"# http-request set-src": "http-request set-src"},
+    }[kind]
+    for trusted, said in (("127.0.0.0/8", "203.0.113.7"), ("192.0.2.0/24", "127.0.0.1")):
+        with _recorded(kind, tmp_path, {**commented, "192.0.2.0/24": trusted}) as (proxy, seen):
+            httpx.get(f"{proxy.url}/mine", headers={"X-Forwarded-For": "198.51.100.1, 203.0.113.7"}, verify=proxy.trusting)
+        assert [headers["Forwarded"] for headers in seen] == [f"for={said};proto=https"]
+
+
+@pytest.mark.parametrize("kind", ["haproxy", "caddy"])
+def test_the_log_knows_who_came(kind: ProxyKind, tmp_path: Path) -> None:
+    """The client's address and what it asked for, and not its key; nginx writes this unless it is told otherwise."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as system_log:
+        system_log.bind(("127.0.0.1", 0))
+        system_log.settimeout(0.1)
+        changes = {"/dev/log": f"127.0.0.1:{system_log.getsockname()[1]}"} if kind == "haproxy" else {}
+        lines: list[str] = []
+        with _recorded(kind, tmp_path, changes) as (running, _):
+
+            def came() -> list[str]:
+                with suppress(TimeoutError):
+                    lines[:] = running.log().splitlines() if kind == "caddy" else [*lines, system_log.recv(65_536).decode()]
+                return [line for line in lines if "/who-came" in line]
+
+            httpx.get(f"{running.url}/who-came", headers=bearer(ADMIN_KEY), verify=running.trusting)
+            wait_until(came, "it is in the log")
+            (line,) = came()
+    assert "127.0.0.1" in line
+    assert ADMIN_KEY not in line
 
 
 @pytest.mark.parametrize("kind", ["nginx", "haproxy"])

@@ -53,8 +53,16 @@ def test_every_variable_that_a_page_or_a_file_names_exists() -> None:
     known = {f"BESTARM_{name.upper()}" for name in Settings.model_fields}
     known |= {"BESTARM_URL", "BESTARM_KEY"}  # of callers: the examples, and `mcp`
     known |= set(re.findall(r"^(BESTARM_\w+)=", text_of(".env.example"), re.MULTILINE))  # of compose
+    known |= {"BESTARM_SCRAPE_SECONDS", "BESTARM_COMPOSE_TIMES"}  # of tests whose figures a page has
     named = set(re.findall(r"BESTARM_[A-Z_]+\b", all_text() + text_of("Dockerfile") + text_of("docker-compose.yml")))
     assert named - {"BESTARM_"} <= known
+
+
+def test_every_migration_is_told_to_those_who_upgrade() -> None:
+    """By its number in "Upgrading" of the page of operations, from the first that an upgrade meets."""
+    told = text_of("docs/operations.md").partition("\n## Upgrading\n")[2].partition("\n## ")[0]
+    numbers = {path.name[:4] for path in (ROOT / "migrations/versions").glob("0*.py")}
+    assert {number for number in numbers if number > "0005"} <= set(re.findall(r"\b\d{4}\b", told))
 
 
 def test_every_route_is_documented() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import socket
 import time
@@ -17,11 +18,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from service.domain.callers import ALL_SCOPES, Caller
 from service.web import request_metrics
-from service.web.request_metrics import count_request, exposition, show_requests_by_key
+from service.web.request_metrics import AUTH_FAILURES, count_request, exposition, show_requests_by_key
 from testing.credentials import Credential, of_each_kind
 from testing.json_client import JsonClient, arms
 from testing.processes import wait_until
 from testing.server import ADMIN_KEY, NO_CERTIFICATES, Server
+from tests.docs.texts import ROOT, text_of
 
 _ASK = "/v1/experiments/{key}/assignments"
 _REQUESTS = "bestarm_request_seconds_count"
@@ -48,6 +50,29 @@ def serving(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     url = f"sqlite:///{tmp_path_factory.mktemp('metrics')}/bestarm.db"
     with Server(url, workers=request.param) as running:
         yield running
+
+
+def test_what_alerts_go_by_is_shown_before_it_happens(serving: Server) -> None:
+    """At 0 from the start, with one worker and with two: what appears at its first event has not grown for an alert."""
+    with serving.client() as client:
+        shown = read(client)
+    watched: set[tuple[str, tuple[tuple[str, str], ...]]] = {
+        ("bestarm_group_failures_total", ()),
+        ("bestarm_webhook_disabled_total", ()),
+    }
+    watched |= {("bestarm_problems_total", (("code", code),)) for code in ("internal_error", "overloaded")}
+    watched |= {("bestarm_auth_failures_total", (("reason", reason),)) for reason in AUTH_FAILURES}
+    assert {one: shown.get(one) for one in watched} == dict.fromkeys(watched, 0.0)
+
+
+def test_every_reason_that_a_key_is_refused_for_is_known() -> None:
+    """Those that the code gives, wherever it refuses, are those that are shown and those that the page of operations lists."""
+    code = "".join(path.read_text() for path in (ROOT / "service").rglob("*.py"))
+    given = set(re.findall(r'Unauthorized\("(\w+)"', code)) | set(re.findall(r'Forbidden\("[^"]+", "(\w+)"\)', code))
+    assert given <= set(AUTH_FAILURES)
+    page = text_of("docs/operations.md")
+    told = re.findall(r"^(?:\| `bestarm_auth_failures_total` |Sign-ins with an account).*$", page, re.MULTILINE)
+    assert set(re.findall(r"`(\w+)`", " ".join(told))) - {"bestarm_auth_failures_total", "reason"} == set(AUTH_FAILURES)
 
 
 def test_asks_and_tells_are_counted_over_all_workers(serving: Server) -> None:
