@@ -138,7 +138,7 @@ def postgres_stage() -> Iterator[Stage]:
         proxy = open_.enter_context(TcpProxy(postgres_socket(postgres.folder)))
         clock = folder / "clock"
         clock.write_text("+0")
-        services = [Service(postgres.url("torture")), Service(proxy.url("torture"), _fake_clock(clock))]
+        services = [Service(postgres.url("torture")), Service(proxy.url("torture"), fake_clock(clock))]
         stage = Stage("postgresql", postgres.url("torture"), services)
         stage.postgres, stage.proxy, stage.disk, stage.clock = postgres, proxy, disk, clock
         yield open_.enter_context(_closing(stage))
@@ -157,7 +157,8 @@ def pair_stage(*, synchronous: bool) -> Iterator[Stage]:
             yield stage
 
 
-def _fake_clock(file: Path) -> dict[str, str]:
+def fake_clock(file: Path) -> dict[str, Any]:
+    """What to start a service with whose clock is as far off as the file says."""
     if not _FAKETIME.exists():
         raise RuntimeError("faketime is not installed: `apt-get install faketime`.")
     return {
