@@ -14,6 +14,7 @@ _HEADS = {
     "asynchronous": "an asynchronous pair",
 }
 _KILLS = "kill -9"
+_MEGABYTES = ("megabytes_before", "megabytes_after", "megabytes_at_most")
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
@@ -27,13 +28,20 @@ def _rows(found: dict[str, Any], parts: Iterable[str]) -> list[tuple[str, dict[s
     return [(part, row) for part in parts if part in found for row in found[part]["result"]]
 
 
+def _acknowledged(found: dict[str, Any], parts: Iterable[str]) -> tuple[str, str]:
+    """What is counted, and its name: results of before counted looks and repeats as well."""
+    if all("writes" in row for _, row in _rows(found, parts)):
+        return "writes", "writes acknowledged"
+    return "acknowledged", "acknowledged"
+
+
 def _of_faults(found: dict[str, Any], *parts: str) -> str:
     head = (
         "fault",
         "on",
         "injections",
         "calls in flight",
-        "acknowledged",
+        _acknowledged(found, parts)[1],
         "lost",
         "doubled",
         "other",
@@ -48,7 +56,7 @@ def _of_faults(found: dict[str, Any], *parts: str) -> str:
                 _HEADS[part],
                 row["injections"],
                 row["in_flight"],
-                row["acknowledged"],
+                row[_acknowledged(found, parts)[0]],
                 row["lost"],
                 row["doubled"],
                 row["other_anomalies"],
@@ -61,7 +69,9 @@ def _of_faults(found: dict[str, Any], *parts: str) -> str:
 
 
 def _totals(found: dict[str, Any]) -> str:
-    rows = [row for _, row in _rows(found, ("sqlite", "postgresql", "synchronous"))]
+    parts = ("sqlite", "postgresql", "synchronous")
+    rows = [row for _, row in _rows(found, parts)]
+    counted_as, name = _acknowledged(found, parts)
 
     def injected(*names: str) -> int:
         return sum(row["injections"] for row in rows if row["fault"].startswith(names))
@@ -77,7 +87,7 @@ def _totals(found: dict[str, Any]) -> str:
         ("connections cut, delayed or dropped", injected("connection", "all connections")),
         ("all faults", sum(row["injections"] for row in rows)),
         ("calls", sum(row["calls"] for row in rows)),
-        ("acknowledged", sum(row["acknowledged"] for row in rows)),
+        (name, sum(row[counted_as] for row in rows)),
         ("acknowledged and lost", sum(row["lost"] for row in rows)),
         ("doubled", sum(row["doubled"] for row in rows)),
         ("other promises broken", sum(row["other_anomalies"] for row in rows)),
@@ -88,7 +98,9 @@ def _totals(found: dict[str, Any]) -> str:
 
 
 def _greedy(found: dict[str, Any]) -> str:
-    head = ("who", "came to", "asks of others meanwhile", "failed", "slowest", "memory before, after", "open files before, after")
+    most = ", at most" if all("megabytes_at_most" in row for row in found["greedy"]["result"]) else ""
+    memory = f"memory before, after{most}"
+    head = ("who", "came to", "asks of others meanwhile", "failed", "slowest", memory, "open files before, after")
     return _table(
         head,
         (
@@ -98,7 +110,7 @@ def _greedy(found: dict[str, Any]) -> str:
                 row["others"],
                 row["others_failed"],
                 f"{row['others_worst_ms']:,} ms",
-                f"{row['megabytes_before']}, {row['megabytes_after']} MB",
+                ", ".join(str(row[name]) for name in _MEGABYTES if name in row) + " MB",
                 f"{row['files_before']}, {row['files_after']}",
             )
             for row in found["greedy"]["result"]
@@ -107,6 +119,8 @@ def _greedy(found: dict[str, Any]) -> str:
 
 
 def _overload(found: dict[str, Any]) -> str:
+    steps = found["overload"]["result"]["steps"]
+    is_new = all("client_s_core" in step for step in steps)
     head = (
         "offered",
         "asks a second",
@@ -114,12 +128,12 @@ def _overload(found: dict[str, Any]) -> str:
         "answered a second",
         "of the best",
         "slowest of 100",
+        *(("since it was sent", "client's core") if is_new else ()),
         "refused",
         "refusal: median",
         "99%",
         "well again",
     )
-    steps = found["overload"]["result"]["steps"]
     best = max(step["goodput_per_second"] for step in steps)
     return _table(
         head,
@@ -131,6 +145,7 @@ def _overload(found: dict[str, Any]) -> str:
                 step["goodput_per_second"],
                 f"{step['goodput_per_second'] / best:.0%}",
                 f"{step['answered_p99_ms']:g} ms",
+                *([f"{step['answered_p99_since_sent_ms']:g} ms", f"{step['client_s_core']:.0%}"] if is_new else []),
                 step["refused"],
                 f"{step['refused_median_ms']:g} ms",
                 f"{step['refused_p99_ms']:g} ms",
@@ -142,6 +157,8 @@ def _overload(found: dict[str, Any]) -> str:
 
 
 def _soak(found: dict[str, Any]) -> str:
+    runs = [found[part]["result"] for part in ("soak", "long soak") if part in found]
+    is_new = all("bytes_a_draw" in run for run in runs)
     head = (
         "minutes",
         "calls",
@@ -150,8 +167,8 @@ def _soak(found: dict[str, Any]) -> str:
         "slope of the second half",
         "open files half way, at last",
         "median ask early, late",
+        *(("promises broken", "bytes a draw") if is_new else ()),
     )
-    runs = [found[part]["result"] for part in ("soak", "long soak") if part in found]
     return _table(
         head,
         (
@@ -163,6 +180,7 @@ def _soak(found: dict[str, Any]) -> str:
                 f"{run['megabytes_an_hour']} MB an hour (single samples are {run['megabytes_off_the_line']} MB off it)",
                 f"{run['files_in_the_middle']}, {run['files_at_last']}",
                 f"{run['ask_median_ms_second_fifth']}, {run['ask_median_ms_last_fifth']} ms",
+                *([run["anomalies"], run["bytes_a_draw"]] if is_new else []),
             )
             for run in runs
         ),
@@ -208,7 +226,7 @@ _TABLES: dict[str, tuple[tuple[str, ...], Callable[[dict[str, Any]], str]]] = {
 def page_of(page: str, found: dict[str, Any]) -> str:
     """The page with the tables of those parts that have been played between their marks."""
     for name, (parts, table) in _TABLES.items():
-        if all(part in found for part in parts):
+        if all(part in found for part in parts) or (name == "soak" and "long soak" in found):
             head, rest = page.split(f"<!-- {name} -->\n", 1)
             page = f"{head}<!-- {name} -->\n{table(found)}\n<!-- end -->{rest.split('<!-- end -->', 1)[1]}"
     return page

@@ -35,7 +35,8 @@ BestArmError
 ├── ExtraMissing
 ├── IdentityProviderUnavailable
 ├── DatabaseUnavailable
-│   └── ExperimentLocked
+│   ├── ExperimentLocked
+│   └── DatabaseLocked
 └── DatabaseNotMigrated
 """
 
@@ -255,6 +256,13 @@ class ExperimentLocked(DatabaseUnavailable):
 
     def __init__(self) -> None:
         super().__init__("Another session of the database has locked this experiment; try again in a moment.")
+
+
+class DatabaseLocked(DatabaseUnavailable):
+    """Somebody holds the only write lock of the database, and does not let go of it; nothing was recorded."""
+
+    def __init__(self) -> None:
+        super().__init__("Another program has locked the database; try again in a moment.")
 
 
 class DatabaseNotMigrated(BestArmError):  # noqa: N818 - see NotFound

@@ -21,6 +21,7 @@ from service.engine.clock import microseconds_of
 from service.errors import BestArmError
 from service.settings import Settings
 from service.storage.database import Database, require_file
+from service.storage.pooling import refuse_pooled_transactions
 
 Result = TypeVar("Result")
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -63,6 +64,7 @@ def run_ready(work: Callable[[Database], Awaitable[Result]]) -> Result:
 
     async def run() -> Result:
         async with opened(settings, may_be_new=False) as database:
+            await refuse_pooled_transactions(database)
             await require_ready(database)
             return await work(database)
 

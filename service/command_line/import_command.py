@@ -32,6 +32,7 @@ from service.engine.writer import Writer
 from service.errors import BestArmError, ExperimentNotRunning, InvalidValue
 from service.storage.database import Database
 from service.storage.migrate import migrate
+from service.storage.pooling import refuse_pooled_transactions
 from service.web.api.new_experiments import new_experiment, reward_of
 from service.web.api.request_schemas import ExperimentIn, RewardIn
 from service.web.problems import sentence_of
@@ -114,6 +115,7 @@ def import_file(
 async def _import(wish: Wish, tally: ImportTally) -> None:
     """Look through the file, then import it; the tally has what became of it."""
     async with opened(settings_given(), may_be_new=wish.settings is not None and not wish.dry_run) as database:
+        await refuse_pooled_transactions(database)
         if wish.settings is not None and database.is_sqlite and not wish.dry_run:
             await migrate(database)
         await require_ready(database)

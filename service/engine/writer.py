@@ -46,7 +46,7 @@ from service.engine.queue import (
     look_up,
     prepare_answers,
 )
-from service.errors import DatabaseUnavailable, ExperimentLocked, Overloaded, WriteRefused
+from service.errors import DatabaseLocked, DatabaseUnavailable, ExperimentLocked, Overloaded, WriteRefused
 from service.storage.groups import writes
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ class Writer:
                 self._start_over(requests)
                 defective.request.fail(defective.defect)
                 continue
-            except ExperimentLocked:
+            except (ExperimentLocked, DatabaseLocked):
                 raise  # nothing was written, and another attempt would wait as long
             except DatabaseUnavailable as away:
                 engine_metrics.group_lost()

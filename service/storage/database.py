@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import TypeAlias, cast
 
-from sqlalchemy import URL, event
+from sqlalchemy import URL, AdaptedConnection, event
 from sqlalchemy import engine as sync
 from sqlalchemy.exc import DBAPIError, InterfaceError, InvalidatePoolError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -27,8 +27,9 @@ from service.storage.queries.version_reader import PostgresVersionReader, Sqlite
 from service.storage.row_streams.row_source import RowSource
 from service.storage.sqlite_connection import connecting
 
-# How long a SQLite writer waits for the other workers' turn before it gives up.
-_SQLITE_BUSY_SECONDS = 60.0
+# How long a migration waits for a SQLite file that somebody keeps; whoever serves waits as long as for a row of PostgreSQL. Half
+# of it is a try (`begin_writing`).
+_SQLITE_MIGRATION_SECONDS = 60.0
 # How long somebody may hold a file before it counts as one that cannot be opened.
 _SQLITE_OPEN_SECONDS = 10.0
 # A connection that was used so lately is not asked whether it is still there: its socket would have said otherwise by now.
@@ -80,13 +81,14 @@ class Database:
         if self.is_sqlite:
             if parsed.database and parsed.database != ":memory:":
                 Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+            busy_seconds = (_SQLITE_MIGRATION_SECONDS if read_seconds is None else LOCK_SECONDS) / 2
             self.engine = create_async_engine(
-                parsed, async_creator=connecting(parsed, _SQLITE_BUSY_SECONDS), pool_size=pool_size, max_overflow=0
+                parsed, async_creator=connecting(parsed, busy_seconds), pool_size=pool_size, max_overflow=0
             )
             _prepare_sqlite(self.engine)
-            self.groups: Groups = SqliteGroups(parsed.database or ":memory:", _SQLITE_BUSY_SECONDS)
+            self.groups: Groups = SqliteGroups(parsed.database or ":memory:", busy_seconds)
             self.version_reader: VersionReader = SqliteVersionReader(parsed.database or ":memory:")
-            self.row_source = RowSource("sqlite", {"path": parsed.database or ":memory:", "timeout": _SQLITE_BUSY_SECONDS})
+            self.row_source = RowSource("sqlite", {"path": parsed.database or ":memory:", "timeout": READ_SECONDS})
         else:
             self.engine = _postgres_engine(parsed, pool_size, read_seconds)
             _replace_lost_connections(self.engine, trusted_seconds)
@@ -215,8 +217,10 @@ def _prepare_sqlite(engine: AsyncEngine) -> None:
 
     @event.listens_for(engine.sync_engine, "begin")
     def begin(connection: sync.Connection) -> None:
-        immediate = connection.get_execution_options().get("immediate", False)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+        if connection.get_execution_options().get("immediate", False):
+            cast("AdaptedConnection", connection.connection.dbapi_connection).run_async(lambda driver_s: driver_s.begin_writing())
+        else:
+            connection.exec_driver_sql("BEGIN")
 
 
 def _replace_lost_connections(engine: AsyncEngine, trusted_seconds: float) -> None:

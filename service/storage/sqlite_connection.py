@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import aiosqlite
 
+from service.storage.sqlite_turns import begin_writing
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
@@ -110,6 +112,10 @@ class _Connection(aiosqlite.Connection):
     def cursor(self) -> Any:  # noqa: ANN401 - the driver says it is its own kind
         """A cursor; nothing is done for it before it executes."""
         return _Cursor(self)
+
+    async def begin_writing(self) -> None:
+        """Begin a transaction with the write lock in hand."""
+        await self.in_thread(begin_writing, self.sqlite)
 
     async def in_thread(self, doing: Callable[..., None], *arguments: object) -> None:
         """Do it in the connection's thread."""

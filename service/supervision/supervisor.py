@@ -117,21 +117,35 @@ class Supervisor:
         now = time.monotonic()
         for place in self._places:
             if place.worker is None and now >= place.free_until:
-                place.worker = self._next_worker()
-                place.worker.serve()
+                place.worker = self._next_worker(place)
+                if place.worker is not None:
+                    place.worker.serve()
+                elif not self._has_served and not self._all():
+                    self._give_up()
+                    return
         if self._spare.worker is None and now >= self._spare.free_until and self._all_serve():
-            self._spare.worker = self._new_worker()
+            self._spare.worker = self._started(self._spare)
 
     def _all_serve(self) -> bool:
         return all(place.worker is not None and place.worker.stage == "serving" for place in self._places)
 
-    def _next_worker(self) -> Worker:
+    def _next_worker(self, place: _Place) -> Worker | None:
         """The spare, if it is ready."""
         spare = self._spare.worker
         if spare is None or spare.stage != "standby":
-            return self._new_worker()
+            return self._started(place)
         self._spare.worker = None
         return spare
+
+    def _started(self, place: _Place) -> Worker | None:
+        """A new one; None where the system has no room for a process or its pipes: then the place waits for its next turn."""
+        try:
+            return self._new_worker()
+        except OSError as refused:
+            pause = place.backoff.seconds_after(0.0)
+            place.free_until = time.monotonic() + pause
+            log.error("worker cannot start", reason=str(refused), tried_again_in_seconds=pause)  # noqa: TRY400 - no defect of ours
+            return None
 
     def _discard_spare(self) -> None:
         if self._spare.worker is not None:
@@ -159,10 +173,13 @@ class Supervisor:
             place.worker, place.successor = place.successor, None
             self._to_renew.remove(place)
         if not self._has_served and (dead.exit_code or 0) > 0:
-            # None has ever served, and this one gave up by itself: so would the next.
-            log.error("workers cannot start")
-            self._exit_code = STARTUP_FAILURE
-            self._stop()
+            self._give_up()  # this one gave up by itself: so would the next
+
+    def _give_up(self) -> None:
+        """None has ever served."""
+        log.error("workers cannot start")
+        self._exit_code = STARTUP_FAILURE
+        self._stop()
 
     def _renew(self) -> None:
         """Replace one worker after the other."""
@@ -170,8 +187,11 @@ class Supervisor:
             return
         place = self._to_renew[0]
         if place.successor is None:
-            place.successor = self._new_worker()
-            place.successor.serve()
+            place.successor = self._started(place)
+            if place.successor is None:
+                self._to_renew = []  # those that serve stay, as where a new one dies
+            else:
+                place.successor.serve()
         elif place.successor.stage == "serving":
             if place.worker is not None:
                 self._retire(place.worker)

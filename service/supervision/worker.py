@@ -7,7 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -35,19 +35,25 @@ _STACK_BYTES = 65_536
 
 
 class Worker:
-    """Spawned, because a forked process would share the locks and sockets of this one."""
+    """Spawned, because a forked process would share the locks and sockets of this one; OSError where there is no room for one."""
 
     def __init__(self, config: uvicorn.Config, sockets: list[socket.socket], hang_seconds: float) -> None:
         spawned = multiprocessing.get_context("spawn")
         self.stage: Stage = "loading"
-        self.beats, beats = spawned.Pipe(duplex=False)
-        orders, self._orders = spawned.Pipe(duplex=False)
-        self._stacks, stacks = spawned.Pipe(duplex=False)
-        ends = (beats, orders, stacks)
-        self._process = spawned.Process(target=worker_process.run, args=(config, sockets, *ends))
-        with _held_signals():
-            self._process.start()
-        for end in ends:
+        with ExitStack() as on_failure:
+
+            def pipe() -> tuple[Connection, Connection]:
+                read, write = spawned.Pipe(duplex=False)
+                return on_failure.enter_context(read), on_failure.enter_context(write)
+
+            self.beats, beats = pipe()
+            orders, self._orders = pipe()
+            self._stacks, stacks = pipe()
+            self._process = spawned.Process(target=worker_process.run, args=(config, sockets, beats, orders, stacks))
+            with _held_signals():
+                self._process.start()
+            on_failure.pop_all()
+        for end in (beats, orders, stacks):
             end.close()
         for own in (self.beats, self._stacks):
             os.set_blocking(own.fileno(), False)

@@ -64,6 +64,7 @@ STATUS: dict[type[errors.BestArmError], tuple[int, str]] = {
     errors.IdentityProviderUnavailable: (502, "identity_provider_unavailable"),
     errors.DatabaseUnavailable: (503, "database_unavailable"),
     errors.ExperimentLocked: (503, "experiment_locked"),
+    errors.DatabaseLocked: (503, "database_locked"),
     errors.DatabaseNotMigrated: (503, "database_not_migrated"),
 }
 # What every operation may answer: to what is not HTTP or names no host, to another method on its path, to what does not arrive in

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle
 from random import Random
 
 from testing.torture import failover_faults, other_faults, postgres_faults, process_faults
@@ -22,8 +23,10 @@ from testing.torture.workloads import EXPERIMENTS
 
 _LOST = {"acknowledged draws are stored", "acknowledged rewards are stored"}
 _DOUBLED = {"an operation draws once", "a reward counts once", "a repeat is the first answer"}
-# The full campaign, for which the faults say how long they last.
-FULL_SECONDS = 1_800.0
+_GOOD, _AWAY = {200, 201}, {None, 503}
+# What else may be answered: by kind of call, status and code.
+_REUSED_KEY = ("ask", 422, "idempotency_key_reused")
+_NOT_RUNNING = {(kind, 409, "experiment_not_running") for kind in ("ask", "ask_many")}
 
 
 @dataclass(slots=True)
@@ -32,11 +35,14 @@ class Outcome:
 
     fault: str
     engine: str
-    injections: int = 0
+    played: Counter[str] = field(default_factory=Counter)
+    """How often each of its faults was injected."""
     calls: int = 0
     in_flight: int = 0
     """Calls that were under way when a fault began."""
     acknowledged: int = 0
+    writes: int = 0
+    """What was acknowledged and changes something, each once however often it was sent."""
     hung_up: int = 0
     """Asks of the indefinite workload that did not wait for their answer; so many of them took effect:"""
     hung_up_took_effect: int = 0
@@ -51,7 +57,12 @@ class Outcome:
     recoveries: list[float] = field(default_factory=list)
     """Seconds from the end of each until every service answered, or had all its workers back."""
     unexpected: list[str] = field(default_factory=list)
-    """Answers that are neither success, nor refusal, nor 503, and defects of ours that were logged."""
+    """Answers that this workload should not have got, and defects of ours that were logged."""
+
+    @property
+    def injections(self) -> int:
+        """How often something was broken."""
+        return self.played.total()
 
     @property
     def is_good(self) -> bool:
@@ -77,6 +88,7 @@ class Outcome:
             "calls": self.calls,
             "in_flight": self.in_flight,
             "acknowledged": self.acknowledged,
+            "writes": self.writes,
             "unanswered": self.unanswered,
             "took_effect": self.took_effect,
             "hung_up": self.hung_up,
@@ -98,57 +110,72 @@ def faults_of(stage: Stage) -> list[Fault]:
 
 
 def play(
-    stage: Stage, faults: Sequence[Fault], seconds: float, say: Callable[[str], None], full_seconds: float = FULL_SECONDS
+    stage: Stage, faults: Sequence[Fault], seconds: float, say: Callable[[str], None], scale: float = 1.0
 ) -> Iterator[Outcome]:
-    """Each fault for its part of the time, and shorter than in the full campaign where there is less time."""
+    """Each fault for its part of the time, as long and at least as often as in the full campaign, or by this scale."""
     weight = sum(fault.weight for fault in faults)
-    scale = min(1.0, seconds / full_seconds)
     for number, fault in enumerate(faults):
-        outcome = _play_one(stage, fault, f"s{number}.", seconds * fault.weight / weight, scale)
+        outcome = play_in_turn(stage, [fault], f"s{number}.", seconds * fault.weight / weight, scale)
         say(f"{outcome.row()} {outcome.anomalies[:3]} {outcome.unexpected[:3]}")
         yield outcome
 
 
-def _play_one(stage: Stage, fault: Fault, prefix: str, seconds: float, scale: float) -> Outcome:
-    outcome = Outcome(fault.name, fault.engine)
+def play_in_turn(stage: Stage, faults: Sequence[Fault], prefix: str, seconds: float, scale: float) -> Outcome:
+    """These faults one after the other for so long under one load, each at least once."""
+    outcome = Outcome(", ".join(fault.name for fault in faults), faults[0].engine)
     stage.prefix = prefix
     stage.wait_until_whole()
     create_experiments(stage.urls[0], prefix)
-    dice = Random(fault.name)  # noqa: S311 - it plays
+    dice = Random(outcome.fault)  # noqa: S311 - it plays
     begins: list[float] = []
-    logged = len(stage.logged())
+    read_before = stage.log_lengths()
     with Crowd(stage.urls, threads=2, prefix=prefix) as crowd:
         crowd.wait_until_busy()
         until = time.monotonic() + seconds
-        while not begins or time.monotonic() < until:
-            if fault.until_whole:
-                stage.wait_for_spares()
-            if fault.prepare is not None:
-                fault.prepare(stage)
-            begins.append(time.monotonic())
-            fault.inject(stage, dice, fault.hold_seconds * scale)
-            over = begins[-1] if fault.from_beginning else time.monotonic()
-            if fault.until_whole:
-                stage.wait_until_whole()
-            stage.wait_until_answering()
-            outcome.recoveries.append(time.monotonic() - over)
+        for fault in cycle(faults):
+            if time.monotonic() > until and all(outcome.played[one.name] >= _least(one, scale) for one in faults):
+                break
+            began, over, has_broken = _injected(stage, fault, dice, fault.hold_seconds * scale)
+            if has_broken:
+                outcome.played[fault.name] += 1
+                outcome.recoveries.append(time.monotonic() - over)
+                begins.append(began)
             time.sleep(fault.pause_seconds)
         calls = crowd.call_back()
-    outcome.injections = len(begins)
     _count(outcome, calls, begins)
-    outcome.unexpected += _defects(stage.logged()[logged:])
+    outcome.unexpected = unexpected_answers(calls, may_stop=any(fault.stops_experiments for fault in faults))
+    outcome.unexpected += _defects(stage.logged(read_before))
     for key in EXPERIMENTS:
         _judge(outcome, check(calls, read_stored(stage.database_url, prefix + key)))
     return outcome
+
+
+def _least(fault: Fault, scale: float) -> int:
+    return max(1, round(fault.at_least * scale))
+
+
+def _injected(stage: Stage, fault: Fault, dice: Random, hold: float) -> tuple[float, float, bool]:
+    """When it began, when it was over, and whether anything broke; returns when everybody answers again."""
+    if fault.until_whole:
+        stage.wait_for_spares()
+    if fault.prepare is not None:
+        fault.prepare(stage)
+    began = time.monotonic()
+    has_broken = fault.inject(stage, dice, hold)
+    over = began if fault.from_beginning else time.monotonic()
+    if fault.until_whole:
+        stage.wait_until_whole()
+    stage.wait_until_answering()
+    return began, over, has_broken is not False
 
 
 def _count(outcome: Outcome, calls: Sequence[Call], begins: Sequence[float]) -> None:
     outcome.calls = len(calls)
     outcome.in_flight = sum(call.began < begin < call.ended for begin in begins for call in calls)
     outcome.acknowledged = sum(call.is_acknowledged for call in calls)
+    outcome.writes = len({(call.kind, call.operation) for call in calls if call.is_acknowledged and call.kind != "look"})
     open_ = [call for call in calls if not call.is_definite and call.workload != "indefinite"]
     outcome.unanswered = len(open_)
-    outcome.unexpected = sorted({f"{call.kind} {call.status} {call.trouble}" for call in calls if call.status in {500, 502, 504}})
     for operation in operations(calls, "ask").values():
         first, *later = operation.attempts
         took_effect = any(call.is_acknowledged and call.replayed for call in later)
@@ -157,6 +184,17 @@ def _count(outcome: Outcome, calls: Sequence[Call], begins: Sequence[float]) -> 
         elif first.workload == "indefinite" and first.status is None:
             outcome.hung_up += 1
             outcome.hung_up_took_effect += took_effect
+
+
+def unexpected_answers(calls: Sequence[Call], *, may_stop: bool) -> list[str]:
+    """Whatever is no success, no 503 and not what its workload provokes; experiments are stopped by one fault alone."""
+    allowed = {_REUSED_KEY, *(_NOT_RUNNING if may_stop else ())}
+    odd = Counter(
+        f"{call.workload}: {call.kind} {call.status} {call.trouble}"
+        for call in calls
+        if call.status not in _GOOD | _AWAY and (call.kind, call.status, call.trouble) not in allowed
+    )
+    return [f"{what}, {times} times" for what, times in sorted(odd.items())]
 
 
 def _defects(logged: str) -> list[str]:

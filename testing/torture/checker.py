@@ -11,14 +11,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import islice, pairwise
+from itertools import pairwise
 
 from testing.torture.calls import Call
-from testing.torture.effects import PENDING, drawn, operations, possible_outcomes
+from testing.torture.effects import EXPIRED, PENDING, drawn, operations, possible_outcomes
 from testing.torture.folded import Folded
 from testing.torture.stored import Stored
-
-_MOST_OF_A_KIND = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +31,9 @@ Promise = Callable[[Sequence[Call], Stored], Iterator[str]]
 
 
 def check(calls: Sequence[Call], stored: Stored) -> list[Anomaly]:
-    """All anomalies of one experiment; of each kind the first twenty."""
+    """All anomalies of one experiment."""
     own = sorted((call for call in calls if call.experiment == stored.key), key=lambda call: call.began)
-    return [
-        Anomaly(name, detail) for name, promise in PROMISES.items() for detail in islice(promise(own, stored), _MOST_OF_A_KIND)
-    ]
+    return [Anomaly(name, detail) for name, promise in PROMISES.items() for detail in promise(own, stored)]
 
 
 def _lost_draws(calls: Sequence[Call], stored: Stored) -> Iterator[str]:
@@ -107,6 +103,8 @@ def _lost_rewards(calls: Sequence[Call], stored: Stored) -> Iterator[str]:
     outcomes = possible_outcomes(calls)
     for row in stored.assignments:
         allowed = outcomes.get(row.id, {PENDING})
+        if PENDING in allowed and row.expires_at is not None:
+            allowed = allowed | {EXPIRED}
         if not any(row.state.status == status and reward in {None, row.state.reward} for status, reward in allowed):
             yield f"{row.id} is {row.state.status} {row.state.reward}, and may be {sorted(allowed, key=str)}"
     for name, operation in operations(calls, "observe").items():

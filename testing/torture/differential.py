@@ -7,10 +7,11 @@ import re
 import socket
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from testing.json_client import JsonClient
 from testing.rows import Rows
@@ -23,6 +24,8 @@ _ROOT = Path(__file__).parents[2]
 _SILENCE_SECONDS, _END_SECONDS = 1.0, 30.0
 _ID = re.compile(r"asg_[0-9a-f]+")
 _STATUS_LINE = re.compile(rb"HTTP/1\.1 (\d{3}) [^\r]*\r\n((?:[^\r]*\r\n)*?)\r\n")
+_Answer: TypeAlias = tuple[int, dict[str, str], Any]
+"""Status, headers that matter, and what it says without what differs from run to run."""
 _KINDS: dict[str, dict[str, Any]] = {
     "ledger": {"policy": {"kind": "simple_tracking", "seed": 1}},
     "sticky": {"sticky": True, "policy": {"kind": "simple_tracking", "seed": 1}},
@@ -30,6 +33,20 @@ _KINDS: dict[str, dict[str, Any]] = {
 # What differs from one run to the next.
 _OF_THE_RUN = {"id", "created_at", "expires_at", "rewarded_at", "as_of", "request_id", "next_page_token"}
 _TRACE = b"Traceback"
+_HEADERS = ("content-type", "etag", "location", "allow", "idempotency-replayed", "retry-after", "www-authenticate")
+_WITHOUT_BODY = {100, 204, 304}
+# What is no HTTP is a problem here, and a line of text there.
+_NO_HTTP = {"malformed_request"}
+_NO_HTTP_THERE = b"Invalid HTTP request received."
+_REFUSED: _Answer = (400, {}, None)
+# All that is stored, but for what differs from one run to the next.
+_ROWS = {
+    "assignments": "draw, sequence, arm, unit, reason, epoch, expiry_reward, status, reward, closed, idempotency_key",
+    "events": "sequence, kind, arm, draw, epoch, reason, expiry_reward, status_before, reward_before, closed_before,"
+    " status_after, reward_after, closed_after, details",
+    "observations": "id, arm, reward, sequence, status, epoch",
+    "replies": "route, key, body_hash, status",
+}
 
 
 @dataclass(slots=True)
@@ -59,33 +76,46 @@ def both(ours: str, stock: str) -> Iterator[tuple[Server, Server]]:
 def compare(servers: Sequence[Server], numbers: range) -> Compared:
     """Case by case, and the rows at the end."""
     found = Compared()
-    for number in numbers:
-        case = raw_case(number)
-        one, other = (_answers(_exchange(server.port, case)) for server in servers)
-        found.cases += 1
-        found.answers += len(one)
-        for status, body in one:
-            found.statuses[status] = found.statuses.get(status, 0) + 1
-            if (status >= 500 and status != 503) or _TRACE in str(body).encode():
-                found.failures.append(f"case {number}: {status} {body}"[:300])
-        if not _alike(one, other):
-            found.differences.append(f"case {number}: {case.sent!r}: {one} or {other}"[:2_000])
+    with ThreadPoolExecutor(len(servers)) as threads:
+        for number in numbers:
+            case = raw_case(number)
+            one, other = threads.map(lambda server: _answers(_exchange(server.port, case)), servers)  # noqa: B023 - awaited here
+            _compare_answers(found, number, case, one, other)
     for key in _KINDS:
-        rows = []
-        for server in servers:
-            with Rows(server.database_url) as stored:
-                rows.append((stored.assignments_of(key), stored.arms_of(key)))
-        if rows[0] != rows[1]:
-            found.differences.append(f"{key} has other rows")
+        one_s, other_s = (_all_rows(server.database_url, key) for server in servers)
+        found.differences += [f"{key} has other {table}" for table in one_s if one_s[table] != other_s[table]]
     return found
 
 
-def _alike(ours: Sequence[tuple[int, Any]], stock: Sequence[tuple[int, Any]]) -> bool:
+def _compare_answers(found: Compared, number: int, case: RawCase, one: Sequence[_Answer], other: Sequence[_Answer]) -> None:
+    found.cases += 1
+    found.answers += len(one)
+    for status, _, body in one:
+        found.statuses[status] = found.statuses.get(status, 0) + 1
+        if (status >= 500 and status != 503) or _TRACE in str(body).encode():
+            found.failures.append(f"case {number}: {status} {body}"[:300])
+    if not _alike(one, other):
+        found.differences.append(f"case {number}: {case.sent!r}: {one} or {other}"[:2_000])
+
+
+def _all_rows(database_url: str, key: str) -> dict[str, Any]:
+    """Everything that is stored of an experiment, by table."""
+    found: dict[str, Any] = {}
+    with Rows(database_url) as stored:
+        ((number,),) = stored.query("SELECT id FROM experiments WHERE key = :key", key=key)
+        for table, columns in _ROWS.items():
+            query = f"SELECT {columns} FROM {table} WHERE experiment_id = :number ORDER BY 1, 2"
+            found[table] = stored.query(query, number=number)
+        found["events"] = found["events"][1:]  # it was made at another time
+        found["arms"] = stored.arms_of(key)
+    return found
+
+
+def _alike(ours: Sequence[_Answer], stock: Sequence[_Answer]) -> bool:
     """Where bytes are no HTTP, uvicorn drops the answers to what came before them; here they are given first."""
-    refused = (400, None)
     if ours == stock:
         return True
-    return stock[-1:] == ours[-1:] == [refused] and len(ours) > len(stock) and ours[: len(stock) - 1] == stock[:-1]
+    return list(stock[-1:]) == list(ours[-1:]) == [_REFUSED] and len(ours) > len(stock) and ours[: len(stock) - 1] == stock[:-1]
 
 
 def _exchange(port: int, case: RawCase) -> bytes:
@@ -103,24 +133,36 @@ def _exchange(port: int, case: RawCase) -> bytes:
     return bytes(got)
 
 
-def _answers(got: bytes) -> list[tuple[int, Any]]:
-    """(status, what it says without what differs from run to run) of each answer."""
-    found = []
+def _answers(got: bytes) -> list[_Answer]:
+    """Each answer; one whose body has no length is the last."""
+    found: list[_Answer] = []
     while head := _STATUS_LINE.match(got):
-        status, length = int(head[1]), re.search(rb"(?im)^content-length: *(\d+)", head[2])
-        body = got[head.end() : head.end() + int(length[1])] if length else b""
-        got = got[head.end() + len(body) :]
-        found.append((status, _comparable(status, body)))
+        status, fields = int(head[1]), _fields(head[2])
+        length = fields.get("content-length")
+        rest = got[head.end() :]
+        if length is None and status not in _WITHOUT_BODY:
+            return [*found, (status, {}, f"a body without a length: {rest!r}")]
+        body, got = rest[: int(length or 0)], rest[int(length or 0) :]
+        found.append(_comparable(status, fields, body))
     return found
 
 
-def _comparable(status: int, body: bytes) -> Any:  # noqa: ANN401 - JSON
-    if status == 400:
-        return None  # what is no HTTP is a problem here, and a line of text there
+def _fields(head: bytes) -> dict[str, str]:
+    lines = (line.partition(":") for line in head.decode("latin-1").splitlines())
+    return {name.lower(): value.strip() for name, _, value in lines}
+
+
+def _comparable(status: int, fields: dict[str, str], body: bytes) -> _Answer:
+    if status == 400 and body == _NO_HTTP_THERE:
+        return _REFUSED
     try:
-        return _without(json.loads(body))
+        said = _without(json.loads(body))
     except ValueError:
-        return body.decode("latin-1")
+        said = body.decode("latin-1")
+    if status == 400 and isinstance(said, dict) and said.get("code") in _NO_HTTP:
+        return _REFUSED
+    kept = {name: fields[name] for name in _HEADERS if name in fields}
+    return status, kept | ({"etag": "…"} if "etag" in kept else {}), said  # it is made of times, too
 
 
 def _without(value: Any) -> Any:  # noqa: ANN401 - JSON

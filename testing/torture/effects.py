@@ -11,6 +11,8 @@ from testing.torture.calls import Call
 Outcome = tuple[str, float | None]
 """The status of an assignment, and its reward."""
 PENDING: Outcome = ("pending", None)
+EXPIRED: Outcome = ("expired", None)
+"""What becomes of it in an experiment whose silent draws are dropped."""
 _STEPS = {"tell": "rewarded", "correct": "rewarded", "void": "voided"}
 
 

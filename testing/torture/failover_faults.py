@@ -28,6 +28,11 @@ def kill_primary(stage: Stage, _dice: Random, _hold: float) -> None:
     _pair(stage).fail_over()
 
 
+def freeze_primary(stage: Stage, _dice: Random, _hold: float) -> None:
+    """It stands still with all its connections open; the standby is promoted."""
+    _pair(stage).fail_over(frozen=True)
+
+
 def kill_primary_unheard(stage: Stage, _dice: Random, _hold: float) -> None:
     """When its standby has heard nothing for a moment."""
     pair = _pair(stage)
@@ -40,7 +45,12 @@ def kill_primary_unheard(stage: Stage, _dice: Random, _hold: float) -> None:
 def faults(pair: PostgresPair) -> list[Fault]:
     """The failovers that a pair of databases goes through, by how it replicates."""
     if pair.is_synchronous:
-        return [Fault("failover", "synchronous", kill_primary, from_beginning=True, prepare=follow)]
+        return [
+            Fault("failover", "synchronous", kill_primary, at_least=20, from_beginning=True, prepare=follow),
+            Fault(
+                "failover from a frozen primary", "synchronous", freeze_primary, weight=0.1, from_beginning=True, prepare=follow
+            ),
+        ]
     return [
         Fault("failover", "asynchronous", kill_primary, from_beginning=True, prepare=follow),
         Fault("failover, the standby 0.2 s behind", "asynchronous", kill_primary_unheard, from_beginning=True, prepare=follow),

@@ -10,12 +10,16 @@ from contextlib import suppress
 from typing import Any
 
 from testing.json_client import JsonClient
-from testing.memory import processes_of
+from testing.memory import most_memory, processes_of
 from testing.server import Server
 from testing.torture.soak import held
 from testing.torture.workloads import ARMS
 
 _EXPERIMENT = "greedy"
+# Others ask at least for so long while one is greedy, so that what they meet is more than a moment.
+_BESIDE_SECONDS = 10.0
+# Who takes nothing for so long has stopped reading; who still reads by then will go on.
+_STOPPED_READING_SECONDS, _READS_ON_SECONDS = 0.2, 60.0
 _STREAMS, _BATCHES, _FLOOD = 1_000, 20, 2_000
 _PATH = f"/v1/experiments/{_EXPERIMENT}"
 _HEADERS = "host: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: 2"
@@ -73,14 +77,21 @@ def pipelining_flood(server: Server) -> str:
 def never_reading(server: Server) -> str:
     """A hundred clients that send and send and read nothing."""
     links, taken = [_connected(server) for _ in range(100)], 0
+    stopped = closed = 0
+    until = time.monotonic() + _READS_ON_SECONDS
     for link in links:
-        link.settimeout(0.2)
-        with suppress(OSError):
-            for _ in range(200):
-                taken += link.send(_ASK * 20) // len(_ASK)
+        link.settimeout(_STOPPED_READING_SECONDS)
+        try:
+            while time.monotonic() < until:
+                taken += link.send(_ASK * 20)
+        except TimeoutError:
+            stopped += 1
+        except ConnectionError:
+            closed += 1
     for link in links:
         link.close()
-    return f"{taken} asks were taken off them before the service stopped reading"
+    asks = f"{taken // len(_ASK):,} asks ({taken / 1e6:.0f} MB) were taken off them"
+    return f"{asks}; {stopped} of {len(links)} were not read any further, {closed} closed"
 
 
 def idle_connections(server: Server) -> str:
@@ -117,8 +128,8 @@ def create_experiments(client: JsonClient) -> None:
     client.create("polite", arms=ARMS)
 
 
-def beside(server: Server, name: str, do: Callable[[Server], str]) -> dict[str, Any]:
-    """Run one greedy client to its end; how it ended, and how long a polite client waited meanwhile."""
+def beside(server: Server, name: str, do: Callable[[Server], str], seconds: float = _BESIDE_SECONDS) -> dict[str, Any]:
+    """Run one greedy client, again and again for so long; how it first ended, and how a polite client fared meanwhile."""
     ending, waited, failed = threading.Event(), [0.0], [0]
 
     def ask_politely() -> None:
@@ -131,8 +142,11 @@ def beside(server: Server, name: str, do: Callable[[Server], str]) -> dict[str, 
     polite = threading.Thread(target=ask_politely)
     polite.start()
     before = held(server.process.pid)
+    until = time.monotonic() + seconds
     try:
         said = do(server)
+        while time.monotonic() < until:
+            do(server)
     finally:
         ending.set()
         polite.join()
@@ -146,6 +160,7 @@ def beside(server: Server, name: str, do: Callable[[Server], str]) -> dict[str, 
         "others_worst_ms": round(max(waited) * 1_000),
         "megabytes_before": round(before[0]),
         "megabytes_after": round(after[0]),
+        "megabytes_at_most": round(most_memory(server) / 1e6),
         "files_before": before[1],
         "files_after": after[1],
         "processes": len(processes_of(server.process.pid)),

@@ -19,6 +19,8 @@ class Offered:
     """Those for which no connection became free in time."""
     statuses: Counter[int | str] = field(default_factory=Counter)
     answered: list[float] = field(default_factory=list)
+    """Seconds from when each was due; one that had to wait for a connection has waited, too."""
+    answered_since_sent: list[float] = field(default_factory=list)
     refused: list[float] = field(default_factory=list)
     bare_refusals: int = 0
     """Of those, the ones that do not say when to come again."""
@@ -31,6 +33,7 @@ class Offered:
             "sent_per_second": round((self.offered - self.unsent) / self.seconds),
             "goodput_per_second": round(len(self.answered) / self.seconds),
             "answered_p99_ms": _part(self.answered, 0.99),
+            "answered_p99_since_sent_ms": _part(self.answered_since_sent, 0.99),
             "answered_worst_ms": _part(self.answered, 1),
             "refused": len(self.refused),
             "refused_median_ms": _part(self.refused, 0.5),
@@ -83,11 +86,11 @@ class OpenLoop:
         streams = None
         try:
             while True:
-                await self._due.get()
+                due = await self._due.get()
                 try:
                     streams = streams or await asyncio.open_connection("127.0.0.1", self._port)
                     async with asyncio.timeout(_DEADLINE_SECONDS):
-                        await self._send(*streams)
+                        await self._send(due, *streams)
                 except (OSError, TimeoutError, asyncio.IncompleteReadError) as failure:
                     self._seen.statuses[type(failure).__name__] += 1
                     if streams is not None:
@@ -99,15 +102,16 @@ class OpenLoop:
             if streams is not None:
                 streams[1].close()
 
-    async def _send(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _send(self, due: float, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         began, seen = time.monotonic(), self._seen
         writer.write(self._request)
         head = (await reader.readuntil(b"\r\n\r\n")).lower()
         await reader.readexactly(int(head.partition(b"content-length: ")[2].partition(b"\r\n")[0]))
-        took, status = time.monotonic() - began, int(head[9:12])
+        ended, status = time.monotonic(), int(head[9:12])
         seen.statuses[status] += 1
         if status == 201:
-            seen.answered.append(took)
+            seen.answered.append(ended - due)
+            seen.answered_since_sent.append(ended - began)
         elif status in {429, 503}:
-            seen.refused.append(took)
+            seen.refused.append(ended - began)
             seen.bare_refusals += b"\r\nretry-after:" not in head

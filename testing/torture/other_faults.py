@@ -5,13 +5,19 @@ from __future__ import annotations
 import sqlite3
 import time
 from contextlib import closing
+from email.utils import parsedate_to_datetime
 from random import Random
 
+import httpx
+
 from testing.json_client import JsonClient
+from testing.server import NO_CERTIFICATES
 from testing.torture.fault import Fault
 from testing.torture.stage import Stage
 
-_HOUR = 3_600
+_MINUTE, _HOUR = 60, 3_600
+# The library that moves the clock looks once a second how far.
+_NOTICED_SECONDS = 2.5
 
 
 def lock_file(stage: Stage, _dice: Random, hold: float) -> None:
@@ -30,12 +36,17 @@ def fill_disk(stage: Stage, _dice: Random, hold: float) -> None:
     stage.disk.make_room()
 
 
-def step_clock(stage: Stage, dice: Random, hold: float) -> None:
-    """Back or forth, in one of the services."""
+def step_clock(stage: Stage, dice: Random, hold: float) -> bool:
+    """Back or forth, in one of the services: the dates of its answers tell whether it came there."""
     assert stage.clock is not None
-    stage.clock.write_text(f"{dice.choice([-1, 1]) * dice.randint(1, _HOUR):+d}")
-    time.sleep(hold)
-    stage.clock.write_text("+0")
+    step = dice.choice([-1, 1]) * dice.randint(_MINUTE, _HOUR)
+    stage.clock.write_text(f"{step:+d}")
+    time.sleep(max(hold, _NOTICED_SECONDS))
+    try:
+        date = httpx.get(f"{stage.urls[-1]}/healthz", timeout=10, verify=NO_CERTIFICATES).headers["date"]
+    finally:
+        stage.clock.write_text("+0")
+    return abs(parsedate_to_datetime(date).timestamp() - time.time() - step) < _MINUTE / 2
 
 
 def change_experiments(stage: Stage, dice: Random, _hold: float) -> None:
@@ -69,6 +80,6 @@ def sqlite_faults(stage: Stage) -> list[Fault]:
 def traffic_faults(stage: Stage) -> list[Fault]:
     """Those of either database."""
     return [
-        Fault("arms and lives changed", stage.engine, change_experiments),
+        Fault("arms and lives changed", stage.engine, change_experiments, stops_experiments=True),
         *([Fault("clock stepped", stage.engine, step_clock, 3.0)] if stage.clock is not None else []),
     ]

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import resource
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from testing.json_client import JsonClient
+from testing.memory import processes_of
 from testing.server import Server
-from testing.torture.open_loop import OpenLoop
+from testing.torture.open_loop import Offered, OpenLoop
 from testing.torture.workloads import ARMS
 
 _CONNECTIONS = 512
 _FEW = 64
 _TIMES = (0.5, 1.0, 2.0, 5.0)
 _EXPERIMENT = "overload"
-# Well above any rate that it can take: what it then answers over connections that fit into its queue is its capacity.
-_MORE_THAN_ANY = 12_000.0
+# The search for the capacity begins here and doubles until less than this part of what is offered is answered.
+_FIRST_RATE, _KEPT_UP = 1_000.0, 0.95
 _RECOVERED_WITHIN_MS = 100.0
+# A client that takes so much of its core is the limit itself.
+_BUSY = 0.9
 
 
 def measure(database_url: str, seconds: float, queue_limit: int) -> dict[str, Any]:
@@ -25,19 +33,65 @@ def measure(database_url: str, seconds: float, queue_limit: int) -> dict[str, An
     with Server(database_url, BESTARM_QUEUE_LIMIT=str(queue_limit)) as server:
         with JsonClient(server.url) as client:
             client.create(_EXPERIMENT, arms=ARMS)
-        return asyncio.run(_measure(server.port, seconds)) | {"queue_limit": queue_limit, "connections": _CONNECTIONS}
+        with _cores_apart():
+            found = asyncio.run(_measure(server.port, seconds))
+    return found | {"queue_limit": queue_limit, "connections": _CONNECTIONS}
+
+
+@contextmanager
+def _cores_apart() -> Iterator[None]:
+    """This process has one core, all that it has started the others: what the client takes is not the service's."""
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) > 1:
+        for pid in processes_of(os.getpid())[1:]:
+            for thread in Path(f"/proc/{pid}/task").iterdir():
+                with suppress(ProcessLookupError):
+                    os.sched_setaffinity(int(thread.name), cores[:-1])
+        os.sched_setaffinity(0, cores[-1:])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
 
 
 async def _measure(port: int, seconds: float) -> dict[str, Any]:
     loop, few = OpenLoop(port, _EXPERIMENT, _CONNECTIONS), OpenLoop(port, _EXPERIMENT, _FEW)
     await few.offer(500, seconds / 2)  # so that everything is warm
-    found = await few.offer(_MORE_THAN_ANY, seconds)
-    capacity = len(found.answered) / seconds
+    capacity, client_s = await _capacity(few, seconds)
     steps = []
     for times in _TIMES:
-        offered = await loop.offer(times * capacity, seconds)
-        steps.append({"times": times, **offered.summary(), "recovery_seconds": await _recovery(port)})
-    return {"capacity_per_second": round(capacity), "steps": steps}
+        offered, busy = await _offered(loop, times * capacity, seconds)
+        recovery = await _recovery(port)
+        steps.append({"times": times, **offered.summary(), "client_s_core": busy, "recovery_seconds": recovery})
+    return {"capacity_per_second": round(capacity), "client_s_core_at_capacity": client_s, "steps": steps}
+
+
+async def _capacity(loop: OpenLoop, seconds: float) -> tuple[float, float]:
+    """The most that is answered a second, twice as much being offered until it falls behind; what the client took of its core."""
+    best, rate = (0.0, 0.0), _FIRST_RATE
+    while True:
+        offered, busy = await _offered(loop, rate, seconds)
+        best = max(best, (len(offered.answered) / seconds, busy))
+        if len(offered.answered) < _KEPT_UP * offered.offered:
+            return best
+        rate *= 2
+
+
+async def _offered(loop: OpenLoop, per_second: float, seconds: float) -> tuple[Offered, float]:
+    """How it went, and what the client took of its core meanwhile."""
+    began, used = time.monotonic(), _processor_seconds()
+    offered = await loop.offer(per_second, seconds)
+    return offered, round((_processor_seconds() - used) / (time.monotonic() - began), 2)
+
+
+def _processor_seconds() -> float:
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    return own.ru_utime + own.ru_stime
+
+
+def is_client_bound(step: dict[str, Any]) -> bool:
+    """Was it the client that could not do more?"""
+    return bool(step.get("client_s_core", 0) > _BUSY)
 
 
 async def _recovery(port: int) -> float:

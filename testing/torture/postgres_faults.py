@@ -60,9 +60,10 @@ def drop_connections(stage: Stage, _dice: Random, _hold: float) -> None:
     _postgres(stage).sql(f"SELECT count(pg_terminate_backend(pid)) {_OURS}")
 
 
-def cut(kind: Cut, stage: Stage, _dice: Random, hold: float) -> None:
-    """Whatever the service says next."""
+def cut(kind: Cut, stage: Stage, _dice: Random, hold: float) -> bool:
+    """Whatever the service says next, if it says anything."""
     proxy = _proxy(stage)
+    injected_before = proxy.injected
     proxy.cuts.append(kind)
     deadline = time.monotonic() + 5
     while proxy.cuts and time.monotonic() < deadline:
@@ -71,11 +72,12 @@ def cut(kind: Cut, stage: Stage, _dice: Random, hold: float) -> None:
     if kind == "silence":
         time.sleep(hold)
         proxy.end_silence()
+    return proxy.injected > injected_before
 
 
-def cut_all(stage: Stage, _dice: Random, _hold: float) -> None:
+def cut_all(stage: Stage, _dice: Random, _hold: float) -> bool:
     """All connections of a service at once."""
-    _proxy(stage).cut_all()
+    return _proxy(stage).cut_all() > 0
 
 
 @contextmanager
@@ -170,13 +172,23 @@ def faults(stage: Stage) -> list[Fault]:
     timeouts = [("statement_timeout", "3ms"), ("idle_in_transaction_session_timeout", "1ms"), ("lock_timeout", "1ms")]
     engine = stage.engine
     return [
-        Fault("kill -9 of PostgreSQL", engine, kill_postgres, weight=4.5, pause_seconds=0.2),
-        Fault("kill -9 of a session's process", engine, kill_backend, weight=5, pause_seconds=0.2),
-        Fault("restart of PostgreSQL", engine, restart_postgres, weight=3),
+        Fault("kill -9 of PostgreSQL", engine, kill_postgres, weight=3, at_least=50, pause_seconds=0.2),
+        Fault("kill -9 of a session's process", engine, kill_backend, weight=3, at_least=50, pause_seconds=0.2),
+        Fault("restart of PostgreSQL", engine, restart_postgres, weight=2, at_least=25),
         Fault("SIGSTOP of PostgreSQL", engine, stop_postgres, hold_seconds=30),
         Fault("connections dropped by an administrator", engine, drop_connections, pause_seconds=0.2),
-        *(Fault(f"connection cut: {kind}", engine, partial(cut, kind), 20.0, pause_seconds=0.1) for kind in CUTS),
-        Fault("all connections cut", engine, cut_all, pause_seconds=0.2),
+        *(
+            Fault(
+                f"connection cut: {kind}",
+                engine,
+                partial(cut, kind),
+                20.0,
+                at_least=1 if kind == "silence" else 35,
+                pause_seconds=0.1,
+            )
+            for kind in CUTS
+        ),
+        Fault("all connections cut", engine, cut_all, at_least=20, pause_seconds=0.2),
         Fault("rows locked by a session", engine, lock_rows, hold_seconds=60),
         *(Fault(f"{name} = {value}", engine, partial(setting, name, value), 5.0) for name, value in timeouts),
         Fault("read-only database", engine, partial(setting, "default_transaction_read_only", "on"), 5.0),

@@ -15,6 +15,13 @@ from testing.torture.fault import Fault
 from testing.torture.stage import Stage
 
 
+def _require_whole_file(stage: Stage) -> None:
+    """Where there is a file, it opens and is consistent just now."""
+    if stage.engine == "sqlite":
+        with closing(sqlite3.connect(stage.database_url.removeprefix("sqlite:///"), timeout=30)) as rows:
+            assert rows.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
 def kill_worker(stage: Stage, dice: Random, _hold: float) -> None:
     """Kill one worker; its supervisor replaces it."""
     workers = [pid for service in stage.services for pid in service.workers()]
@@ -22,15 +29,14 @@ def kill_worker(stage: Stage, dice: Random, _hold: float) -> None:
         victim = dice.choice(workers)
         _signal(victim, signal.SIGKILL)
         wait_until(lambda: not is_running(victim), "it is dead")
+        _require_whole_file(stage)
 
 
 def kill_service(stage: Stage, dice: Random, _hold: float) -> None:
-    """Kill every process of a service, and start it again; on SQLite its file must be whole just then."""
+    """Kill every process of a service, and start it again."""
     service = dice.choice(stage.services)
     service.server.kill()
-    if stage.engine == "sqlite":
-        with closing(sqlite3.connect(stage.database_url.removeprefix("sqlite:///"))) as rows:
-            assert rows.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    _require_whole_file(stage)
     service.start_again()
 
 
@@ -40,6 +46,7 @@ def kill_supervisor(stage: Stage, dice: Random, _hold: float) -> None:
     left = processes_of(service.server.process.pid)[1:]
     service.server.process.kill()
     service.server.process.wait()
+    _require_whole_file(stage)
     deadline = time.monotonic() + 60
     while any(os.path.exists(f"/proc/{pid}") for pid in left):  # noqa: PTH110 - of the system
         assert time.monotonic() < deadline, "workers outlive their supervisor"
@@ -81,9 +88,9 @@ def _signal(pid: int, number: signal.Signals) -> None:
 def faults(engine: str) -> list[Fault]:
     """Those of services, on either database."""
     return [
-        Fault("kill -9 of a worker", engine, kill_worker, weight=3, pause_seconds=1.5, until_whole=True),
-        Fault("kill -9 of a service", engine, kill_service, weight=3, from_beginning=True),
-        Fault("kill -9 of a supervisor", engine, kill_supervisor, from_beginning=True),
+        Fault("kill -9 of a worker", engine, kill_worker, weight=4, at_least=32, pause_seconds=0.5, until_whole=True),
+        Fault("kill -9 of a service", engine, kill_service, weight=4, at_least=20, from_beginning=True),
+        Fault("kill -9 of a supervisor", engine, kill_supervisor, at_least=3, from_beginning=True),
         Fault("SIGSTOP of a worker", engine, stop_worker, hold_seconds=30, until_whole=True),
         Fault("SIGSTOP of a service", engine, stop_service, hold_seconds=30),
     ]

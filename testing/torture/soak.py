@@ -10,22 +10,27 @@ from typing import Any
 
 from testing.json_client import JsonClient
 from testing.memory import processes_of
+from testing.rows import Rows
 from testing.server import Server
+from testing.torture.checker import check
 from testing.torture.crowd import Crowd, create_experiments
-from testing.torture.workloads import ARMS
+from testing.torture.stored import read_stored
+from testing.torture.workloads import ARMS, EXPERIMENTS
 
 _SAMPLES = 60
 _STREAMS = 20
+_SILENT = "silent"
 _PAGE_BYTES = 4_096
 
 
 def measure(database_url: str, seconds: float) -> dict[str, Any]:
     """Asks, tells, looks, batches, expiries and streams of one service."""
     samples: list[tuple[float, float, int]] = []
+    bytes_before = _stored_bytes(database_url)
     with Server(database_url, workers=1) as server:
         create_experiments(server.url)
         with JsonClient(server.url) as client:
-            client.create("expiring", arms=ARMS, expiry={"after_seconds": 2, "reward": 0})
+            client.create(_SILENT, arms=ARMS, expiry={"after_seconds": 2, "reward": 0})
         ending = threading.Event()
         beside = [threading.Thread(target=_expire, args=(server, ending))]
         beside += [threading.Thread(target=_stream, args=(server, ending)) for _ in range(_STREAMS)]
@@ -41,6 +46,11 @@ def measure(database_url: str, seconds: float) -> dict[str, Any]:
             calls = crowd.call_back()
         for one in beside:
             one.join()
+        with JsonClient(server.url) as client:
+            expired = int(client.send("GET", f"/v1/experiments/{_SILENT}/recommendation").body["draws"])
+    stored = [read_stored(database_url, key) for key in EXPERIMENTS]
+    anomalies = [f"{one.key}: {found.promise}: {found.detail}" for one in stored for found in check(calls, one)]
+    draws = sum(one.draws for one in stored) + expired
     asks = [(call.began, call.ended - call.began) for call in calls if call.kind == "ask" and call.status == 201]
     first, last = min(at for at, _ in asks), max(at for at, _ in asks)
     fifth = (last - first) / 5
@@ -48,10 +58,20 @@ def measure(database_url: str, seconds: float) -> dict[str, Any]:
         "seconds": round(seconds),
         "calls": len(calls),
         "failed": sum((call.status is None and call.workload != "indefinite") or (call.status or 0) >= 500 for call in calls),
+        "anomalies": len(anomalies),
+        "examples": anomalies[:5],
+        "draws": draws,
+        "bytes_a_draw": round((_stored_bytes(database_url) - bytes_before) / max(1, draws)),
         **_summary(samples),
         "ask_median_ms_second_fifth": _median_ms([took for at, took in asks if first + fifth <= at < first + 2 * fifth]),
         "ask_median_ms_last_fifth": _median_ms([took for at, took in asks if at >= last - fifth]),
     }
+
+
+def _stored_bytes(database_url: str) -> int:
+    """What the database takes on the disk."""
+    with Rows(database_url) as rows:
+        return int(rows.query("SELECT pg_database_size(current_database())")[0][0])
 
 
 def _summary(samples: list[tuple[float, float, int]]) -> dict[str, Any]:
@@ -91,7 +111,7 @@ def _expire(server: Server, ending: threading.Event) -> None:
     """Asks that nobody answers."""
     with JsonClient(server.url) as client:
         while not ending.wait(0.05):
-            client.ask("expiring")
+            client.ask(_SILENT)
 
 
 def _stream(server: Server, ending: threading.Event) -> None:

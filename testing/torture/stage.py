@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -38,10 +39,14 @@ class Service:
 
     def __init__(self, database_url: str, environment: dict[str, Any] | None = None) -> None:
         self._database_url, self._environment = database_url, environment or {}
+        self.logs: list[Path] = []
+        """That of the server, and of all that were killed before."""
         self.server = self._started(None)
 
     def _started(self, port: int | None) -> Server:
-        return Server(self._database_url, workers=WORKERS, port=port, BESTARM_LOG_LEVEL="info", **self._environment)
+        server = Server(self._database_url, workers=WORKERS, port=port, BESTARM_LOG_LEVEL="info", **self._environment)
+        self.logs.append(server.log)
+        return server
 
     @property
     def url(self) -> str:
@@ -51,6 +56,12 @@ class Service:
     def start_again(self) -> None:
         """As whatever supervises it does after it was killed."""
         self.server = self._started(self.server.port)
+
+    def close(self) -> None:
+        """End it, and leave nothing behind."""
+        self.server.kill()
+        for log in self.logs:
+            shutil.rmtree(log.parent)
 
     def workers(self) -> list[int]:
         """The processes that serve."""
@@ -112,9 +123,13 @@ class Stage:
         for service in self.services:
             wait_until(lambda one=service: len(one.workers()) == WORKERS, "all workers serve")  # type: ignore[misc]
 
-    def logged(self) -> str:
-        """What the services have logged since they were last started."""
-        return "".join(service.server.log.read_text() for service in self.services)
+    def log_lengths(self) -> dict[Path, int]:
+        """How much is in each log."""
+        return {log: log.stat().st_size for service in self.services for log in service.logs}
+
+    def logged(self, read_before: dict[Path, int]) -> str:
+        """What the services have logged since then, those that were killed, too."""
+        return "".join(log.read_bytes()[read_before.get(log, 0) :].decode() + "\n" for log in self.log_lengths())
 
 
 @contextmanager
@@ -123,7 +138,7 @@ def _closing(stage: Stage) -> Iterator[Stage]:
         yield stage
     finally:
         for service in stage.services:
-            service.server.kill()
+            service.close()
 
 
 @contextmanager
@@ -138,7 +153,7 @@ def postgres_stage() -> Iterator[Stage]:
         proxy = open_.enter_context(TcpProxy(postgres_socket(postgres.folder)))
         clock = folder / "clock"
         clock.write_text("+0")
-        services = [Service(postgres.url("torture")), Service(proxy.url("torture"), _fake_clock(clock))]
+        services = [Service(postgres.url("torture")), Service(proxy.url("torture"), fake_clock(clock))]
         stage = Stage("postgresql", postgres.url("torture"), services)
         stage.postgres, stage.proxy, stage.disk, stage.clock = postgres, proxy, disk, clock
         yield open_.enter_context(_closing(stage))
@@ -157,7 +172,8 @@ def pair_stage(*, synchronous: bool) -> Iterator[Stage]:
             yield stage
 
 
-def _fake_clock(file: Path) -> dict[str, str]:
+def fake_clock(file: Path) -> dict[str, Any]:
+    """What to start a service with whose clock is as far off as the file says."""
     if not _FAKETIME.exists():
         raise RuntimeError("faketime is not installed: `apt-get install faketime`.")
     return {

@@ -81,14 +81,16 @@ def read_stored(url: str, key: str) -> Stored:
                 number=number,
             )
         ]
+        columns = (
+            "draw, token, sequence, arm, unit, reason, epoch, created_at, expires_at, status, reward, closed, idempotency_key"
+        )
         assignments = [
             Assignment(
-                draw, token % 2**64, sequence, arm, unit, reason, epoch, at, None, None,
-                AssignmentState(status, reward, closed), None, idempotency_key,
+                draw, token % 2**64, sequence, arm, unit, reason, epoch, at, due, None,
+                AssignmentState(status, reward, closed), None, key_of_ask,
             )
-            for draw, token, sequence, arm, unit, reason, epoch, at, status, reward, closed, idempotency_key in rows.query(
-                "SELECT draw, token, sequence, arm, unit, reason, epoch, created_at, status, reward, closed, idempotency_key"
-                " FROM assignments WHERE experiment_id = :number ORDER BY draw",
+            for (draw, token, sequence, arm, unit, reason, epoch, at, due, status, reward, closed, key_of_ask) in rows.query(
+                f"SELECT {columns} FROM assignments WHERE experiment_id = :number ORDER BY draw",
                 number=number,
             )
         ]  # fmt: skip

@@ -17,6 +17,11 @@ EXPERIMENTS: dict[str, dict[str, Any]] = {
     "repeated": {"arms": ARMS},
     "sticky": {"arms": ARMS, "sticky": True},
     "indefinite": {"arms": ARMS},
+    "expiring": {
+        "arms": ARMS,
+        "reward": {"kind": "bounded", "min": 0, "max": 1},
+        "expiry": {"after_seconds": 0.5, "reward": None},
+    },
 }
 """What the workloads need, by key."""
 _REMEMBERED = 200
@@ -59,7 +64,7 @@ def _assignment_of(asked: Call) -> str | None:
 def ledger(client: RecordingClient, turn: int) -> None:
     """Asks, rewards, corrections and voids, batches, observations with ids, and looks."""
     dice = client.random
-    experiment = client.experiment(dice.choice(["ledger", "ledger", "planned"]))
+    experiment = client.experiment(dice.choice(["ledger", "ledger", "planned", "expiring"]))
     choice = dice.random()
     if choice < 0.2:
         client.until_definite(_look(experiment))

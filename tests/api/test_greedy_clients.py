@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from testing.databases import NewDatabase
@@ -20,8 +22,12 @@ def test_nobody_else_is_refused(sqlite_databases: NewDatabase, kind: str) -> Non
     with Server(sqlite_databases()) as server:
         with JsonClient(server.url) as client:
             create_experiments(client)
-        found = beside(server, kind, KINDS[kind])
+        found = beside(server, kind, KINDS[kind], seconds=0.0)
     assert found["others_failed"] == 0
     assert found["others"] > 0
     assert found["files_after"] - found["files_before"] < _FEW_FILES
     assert found["megabytes_after"] - found["megabytes_before"] < _FEW_MEGABYTES
+    assert found["megabytes_at_most"] >= found["megabytes_after"]
+    if kind == "clients that never read":
+        stopped, closed = re.findall(r"(\d+) of 100 .* (\d+) closed", found["came_to"])[0]
+        assert int(stopped) + int(closed) == 100

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import Any
+
+import pytest
 
 from benchmarks.reliability_page import PAGE, page_of
+from benchmarks.reliability_promises import broken_in
 from tests.docs.texts import ROOT
 
 _FOUND = json.loads((ROOT / "benchmarks" / "results" / "torture.json").read_text())
@@ -21,3 +25,33 @@ def test_nothing_acknowledged_was_lost() -> None:
     rows = [row for part in ("sqlite", "postgresql", "synchronous") for row in _FOUND[part]["result"]]
     assert sum(row["injections"] for row in rows) > 0
     assert [(row["fault"], row["anomalies"], row["unexpected"]) for row in rows if not row["is_good"]] == []
+
+
+_ROW: dict[str, Any] = {"fault": "f", "engine": "sqlite", "is_good": True, "anomalies": [], "unexpected": []}
+_BESIDE: dict[str, Any] = {"what": "w", "others_failed": 0, "files_before": 20, "files_after": 30}
+_STEP: dict[str, Any] = {
+    "times": 5, "goodput_per_second": 900, "client_s_core": 0.5,
+    "bare_refusals": 0, "refused_median_ms": 5, "recovery_seconds": 1,
+}  # fmt: skip
+_BEST = _STEP | {"times": 1, "goodput_per_second": 1_000}
+_BROKEN: dict[str, tuple[str, Any, Any]] = {
+    "an unexpected answer": ("postgresql", [_ROW], [_ROW | {"is_good": False, "unexpected": ["ask 404"]}]),
+    "a difference": ("fuzz", {"differences": [], "failures": []}, {"differences": ["case 1"], "failures": []}),
+    "a stack trace": ("fuzz", {"differences": [], "failures": []}, {"differences": [], "failures": ["case 1: 500"]}),
+    "others that fail": ("greedy", [_BESIDE], [_BESIDE | {"others_failed": 1}]),
+    "files that stay open": ("greedy", [_BESIDE], [_BESIDE | {"files_after": 900}]),
+    "little goodput": ("overload", {"steps": [_BEST, _STEP]}, {"steps": [_BEST, _STEP | {"goodput_per_second": 500}]}),
+    "slow refusals": ("overload", {"steps": [_STEP]}, {"steps": [_STEP | {"refused_median_ms": 80}]}),
+    "bare refusals": ("overload", {"steps": [_STEP]}, {"steps": [_STEP | {"bare_refusals": 1}]}),
+    "no recovery": ("overload", {"steps": [_STEP]}, {"steps": [_STEP | {"recovery_seconds": 9}]}),
+    "calls that fail": ("soak", {"failed": 0, "examples": []}, {"failed": 2, "examples": []}),
+    "anomalies of a soak": ("long soak", {"failed": 0, "examples": []}, {"failed": 0, "examples": ["a reward counts once"]}),
+}
+
+
+@pytest.mark.parametrize("what", _BROKEN)
+def test_whatever_breaks_is_said(what: str) -> None:
+    """By every part, so that the command fails for each of them; and nothing where all is well."""
+    part, good, bad = _BROKEN[what]
+    assert broken_in(part, good) == []
+    assert len(broken_in(part, bad)) == 1

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -18,6 +19,7 @@ from testing.databases import NewDatabase
 from testing.json_client import JsonClient, arms
 from testing.pooler import Pooler
 from testing.postgres import Postgres
+from testing.program import typed
 from testing.server import Server, free_port
 
 pytestmark = pytest.mark.process
@@ -90,3 +92,27 @@ def test_a_service_does_not_start_behind_pooled_transactions(postgres: Postgres,
     assert started.returncode == 1
     assert "pool_mode = session" in started.stderr
     assert "Traceback" not in started.stderr
+
+
+_COMMANDS = (
+    ("replay", "--all"),
+    ("prune", "--older-than", "90d"),
+    ("forget", "--unit", "u"),
+    ("export", "any"),
+    ("keys", "list"),
+    ("experiment", "dump", "any"),
+    ("import", "any", "past.csv"),
+)
+
+
+def test_no_command_runs_on_pooled_transactions(
+    postgres: Postgres, database_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each would fail in the middle of its work, in words of the driver's; it says so before it begins."""
+    monkeypatch.chdir(tmp_path)
+    Path("past.csv").write_text("arm,reward\na,1\n")
+    with Pooler(postgres, "transaction", processes=1) as pooler:
+        for command in _COMMANDS:
+            ended = typed(*command, on=pooler.url(database_name))
+            assert ended.returncode in {1, 2}, command
+            assert "pool_mode = session" in ended.stderr, command

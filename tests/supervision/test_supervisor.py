@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -24,6 +25,8 @@ from testing.server import NO_CERTIFICATES, Server, free_port
 
 pytestmark = pytest.mark.process
 _HANG_SECONDS = 1.5
+# Enough to wait for all that there are, fewer than another process takes.
+_FEW_FILES = 9
 
 
 class SmallService:
@@ -58,6 +61,10 @@ class SmallService:
         """Those that stand by."""
         waited = [int(pid) for pid in re.findall(r'"worker stands by", "pid": (\d+)', self.log.read_text())]
         return {pid for pid in waited if is_running(pid)}.difference(self.begun())
+
+    def open_files(self) -> int:
+        """How many the supervisor has."""
+        return sum(1 for _ in Path(f"/proc/{self.process.pid}/fd").iterdir())
 
     def begin_test(self) -> None:
         """Be as it is after a while, and forget what was."""
@@ -176,6 +183,29 @@ def test_a_worker_that_dies_again_and_again_comes_with_growing_pauses(small: Sma
     (small.folder / "broken").unlink()
     small.wait_until_whole()
     assert other in small.serving()
+
+
+def test_a_worker_for_which_there_is_no_room_comes_when_there_is(small: SmallService) -> None:
+    """Not one file more may be opened: the others serve, are watched and can be replaced; a hangup leaves them as they are."""
+    spares, (victim, other), files = small.spares(), sorted(small.serving()), small.open_files()
+    most = resource.prlimit(small.process.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(small.process.pid, resource.RLIMIT_NOFILE, (_FEW_FILES, most[1]))
+    try:
+        os.kill(victim, signal.SIGKILL)
+        wait_until(lambda: small.serving() == spares | {other}, "the spare serves")
+        wait_until(lambda: small.entries("worker cannot start"), "there is no room for another")
+        os.kill(small.process.pid, signal.SIGHUP)
+        wait_until(lambda: small.entries("signal"), "it is heard")
+        stopped = min(spares)
+        os.kill(stopped, signal.SIGSTOP)
+        wait_until(lambda: small.entries("worker hangs"), "those that serve are watched all the time")
+        wait_until(lambda: len(small.entries("worker cannot start")) >= 4, "it is tried again")
+        assert small.ask() == other
+    finally:
+        resource.prlimit(small.process.pid, resource.RLIMIT_NOFILE, most)
+    small.wait_until_whole()
+    assert other in small.serving()
+    wait_until(lambda: small.open_files() == files, "nothing of those that did not start is left open")
 
 
 def test_a_hangup_replaces_every_worker_while_somebody_serves(small: SmallService) -> None:

@@ -80,9 +80,13 @@ class Sweeper:
         await self._watch.run()
 
     async def sweep(self) -> None:
-        """Settle everything that is due now."""
+        """Settle everything that is due now.
+
+        By the database's clock, too: draws are those of all workers, and one whose own clock is ahead must not end them early.
+        """
         due_by = now_microseconds()
         async with self._context.database.reading() as connection:
+            due_by = min(due_by, await stored_assignments.database_time(connection) or due_by)
             keys = await stored_assignments.experiments_with_due(connection, due_by)
         await asyncio.gather(*(self._settle(key, due_by) for key in keys))
         expiries_settled(due_by)

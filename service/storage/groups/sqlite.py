@@ -16,8 +16,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from service.errors import DatabaseUnavailable, WriteRefused
+from service.errors import DatabaseLocked, DatabaseUnavailable, WriteRefused
 from service.storage.groups.statements import many_rows
+from service.storage.sqlite_turns import begin_writing
 
 if TYPE_CHECKING:
     from service.storage.groups.statements import Guard, Query, Stage, Values
@@ -28,6 +29,8 @@ _MOST_ROWS_AT_ONCE = 64
 # Groups of so many rows are written in the event loop's own thread. Fewer meet no busy loop, more would keep it for too long.
 _ROWS_IN_THE_LOOP = range(8, 257)
 _STATEMENTS = 1024
+# How long to wait, twice, for the write lock where somebody has kept it for longer already.
+_LOCKED_BEFORE_SECONDS = 0.25
 # How long the event loop may keep the interpreter while that thread waits for it.
 _SWITCH_SECONDS = 0.0001
 _VERSION = "SELECT version FROM experiments WHERE id = ?"
@@ -62,6 +65,8 @@ class SqliteGroups:
 
     def __init__(self, path: str, busy_seconds: float) -> None:
         self._path, self._busy_seconds = path, busy_seconds
+        self._patience_seconds = busy_seconds
+        """How long to wait for the write lock now."""
         self._thread = ThreadPoolExecutor(1, "sqlite-writer")
         # The thread gives the interpreter up at every step and must get it back from a busy event loop: sooner than usual.
         sys.setswitchinterval(_SWITCH_SECONDS)
@@ -87,7 +92,7 @@ class SqliteGroups:
     @asynccontextmanager
     async def group(self) -> AsyncIterator[SqliteGroup]:
         """Begin with the write lock in hand; commit when the block ends well."""
-        await self.run(lambda open_: open_.execute("BEGIN IMMEDIATE"))
+        await self.run(self._begin)
         opened = SqliteGroup(self)
         try:
             yield opened
@@ -118,7 +123,7 @@ class SqliteGroups:
             return False
 
         def begin_and_write(open_: sqlite3.Connection) -> bool:
-            open_.execute("BEGIN IMMEDIATE")
+            self._begin(open_)
             return write(open_) and _commit(open_)
 
         size = sum(len(rows) for stage in stages for _, rows in stage)
@@ -137,8 +142,22 @@ class SqliteGroups:
         except sqlite3.OperationalError:
             return False
         finally:
-            open_.execute(f"PRAGMA busy_timeout={round(1_000 * self._busy_seconds)}").close()
+            self._be_patient(open_, self._patience_seconds)
         return True
+
+    def _begin(self, open_: sqlite3.Connection) -> None:
+        """With the write lock in hand. Whoever has held it for long is looked for again, and not waited for a second time."""
+        try:
+            begin_writing(open_)
+        except DatabaseLocked:
+            self._be_patient(open_, _LOCKED_BEFORE_SECONDS)
+            raise
+        if self._patience_seconds != self._busy_seconds:
+            self._be_patient(open_, self._busy_seconds)
+
+    def _be_patient(self, open_: sqlite3.Connection, seconds: float) -> None:
+        self._patience_seconds = seconds
+        open_.execute(f"PRAGMA busy_timeout={round(1_000 * seconds)}").close()
 
     async def close(self) -> None:
         """Close the connection, if one was needed, and end the thread."""

@@ -123,6 +123,14 @@ async def assignments_from(connection: AsyncConnection, experiment_id: int, firs
     return [traffic_rows.assignment_from(row) for row in (await connection.execute(wanted)).mappings()]
 
 
+async def database_time(connection: AsyncConnection) -> int | None:
+    """What the database's clock shows; None where that is this process's own."""
+    if connection.dialect.name == "sqlite":
+        return None
+    shown = text("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
+    return int((await connection.execute(shown)).scalar_one())
+
+
 async def experiments_with_due(connection: AsyncConnection, now: int) -> Sequence[str]:
     """Keys of the experiments in which some assignment waits for the sweep; archived and pruned ones are frozen."""
     due = select(assignments.c.draw).where(

@@ -95,6 +95,10 @@ _IN_THE_DATABASE = {
         "acknowledged draws are stored",
         "statistics equal rows",
     ),
+    "a draw that expired where none does": (
+        "UPDATE assignments SET status = 'expired' WHERE experiment_id = 1 AND status = 'pending'",
+        "acknowledged rewards are stored",
+    ),
     "a doubled draw": (
         _DOUBLED_DRAW,
         "an operation draws once",

@@ -1,0 +1,70 @@
+"""What each part of the campaign promises, and what of that its result breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from testing.torture.overload import is_client_bound
+
+_KEPT_GOODPUT, _RECOVERED_SECONDS, _REFUSED_MS = 0.8, 5.0, 50.0
+_MOST_FILES = 60
+
+
+def _faults(rows: list[dict[str, Any]]) -> list[str]:
+    """Nothing lost, doubled or otherwise broken, and no answer that nobody provoked; a standby that lags may lose."""
+    return [
+        f"{row['fault']}: {row['anomalies']} {row['unexpected']}"
+        for row in rows
+        if not row["is_good"] and row["engine"] != "asynchronous"
+    ]
+
+
+def _fuzz(result: dict[str, Any]) -> list[str]:
+    """The same answers and rows, no defect."""
+    return [*result["differences"][:5], *result["failures"][:5]]
+
+
+def _greedy(rows: list[dict[str, Any]]) -> list[str]:
+    """Nobody else is refused, and nothing stays open."""
+    return [
+        f"{row['what']}: {row['others_failed']} of others failed, {row['files_after'] - row['files_before']} files stay open"
+        for row in rows
+        if row["others_failed"] or row["files_after"] - row["files_before"] > _MOST_FILES
+    ]
+
+
+def _overload(result: dict[str, Any]) -> list[str]:
+    """Most of the best is still answered, refusals are quick and say when to come again, and soon all is well."""
+    steps = result["steps"]
+    best = max(step["goodput_per_second"] for step in steps)
+    found = []
+    for step in steps:
+        about = f"{step['times']:g} times"
+        if step["times"] > 1 and step["goodput_per_second"] < _KEPT_GOODPUT * best and not is_client_bound(step):
+            found.append(f"{about}: {step['goodput_per_second']} answered a second of {best}")
+        if step["bare_refusals"] or step["refused_median_ms"] > _REFUSED_MS:
+            found.append(f"{about}: refusals take {step['refused_median_ms']} ms, {step['bare_refusals']} do not say until when")
+        if step["recovery_seconds"] > _RECOVERED_SECONDS:
+            found.append(f"{about}: well again after {step['recovery_seconds']} s")
+    return found
+
+
+def _soak(result: dict[str, Any]) -> list[str]:
+    """Every call is answered, and every promise of the checker kept."""
+    failed = [] if not result["failed"] else [f"{result['failed']} calls failed"]
+    return [*failed, *result.get("examples", [])]
+
+
+_PROMISES: dict[str, Callable[[Any], list[str]]] = {
+    **dict.fromkeys(("sqlite", "postgresql", "synchronous", "asynchronous"), _faults),
+    "fuzz": _fuzz,
+    "greedy": _greedy,
+    "overload": _overload,
+    **dict.fromkeys(("soak", "long soak"), _soak),
+}
+
+
+def broken_in(part: str, result: Any) -> list[str]:  # noqa: ANN401 - JSON
+    """What of its promises a part has broken, in words."""
+    return [f"{part}: {what}" for what in _PROMISES[part](result)]
