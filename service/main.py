@@ -44,7 +44,7 @@ from service.web.api import (
 from service.web.api.body import BodyMemory
 from service.web.dashboard import oidc_routes, overview_routes, pages, plan_routes, session_routes
 from service.web.exports import export_routes
-from service.web.fast_path.connection import ConnectionLimits, OpenConnections
+from service.web.fast_path.open_connections import ConnectionLimits, OpenConnections
 from service.web.fast_path.protocol import FastPathState
 from service.web.hosts import AllowedHosts, is_loopback
 from service.web.live import chart_routes, recommendation_routes, stream_routes

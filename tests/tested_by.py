@@ -225,6 +225,7 @@ TESTED_BY = {
     "web/api/answer_schemas.py": "api/test_openapi.py::test_an_experiment_is_of_the_documented_shape",
     "web/api/assignment_routes.py": "api/test_assignments.py::test_an_assignment",
     "web/api/audit_views.py": "api/test_audit_log.py::test_every_entry_is_in_the_contract_s_words",
+    "web/api/body.py": "api/test_large_bodies.py::test_a_large_body_does_not_stop_the_others",
     "web/api/content_etags.py": "api/test_lost_updates.py::test_traffic_is_no_change_of_settings",
     "web/api/experiment_routes.py": "api/test_experiments.py::test_everything_given_is_kept",
     "web/api/instance_routes.py": "api/test_deleting.py::test_the_log_of_the_instance_says_what_was_deleted",
@@ -267,6 +268,7 @@ TESTED_BY = {
     "web/middleware/request_id.py": "web/test_problems.py::test_a_strange_request_id_is_replaced",
     "web/middleware/request_timing.py": "web/test_request_metrics.py::test_both_ways_of_an_ask_count_under_one_name",
     "web/fast_path/traced_protocol.py": "web/test_request_spans.py::test_an_ask_is_a_request_with_its_group",
+    "web/fast_path/open_connections.py": "web/fast_path/test_connection.py::test_an_idle_connection_is_kept_for_its_time",
     "web/middleware/traced_requests.py": "web/test_request_spans.py::test_an_ask_is_a_request_with_its_group",
     "web/middleware/same_origin.py": "web/dashboard/test_craft.py::test_another_site_cannot_change_anything",
 }

@@ -33,7 +33,8 @@ from service.domain.limits import (
 )
 from service.engine.clock import microseconds_of
 from service.web.access.credentials import CALLER
-from service.web.api.body import FINGERPRINT, fingerprint
+from service.web.api.body import FINGERPRINT
+from service.web.api.json_body import fingerprint
 from service.web.api.views import encode
 from service.web.problems import BadRequest
 from service.web.response_pieces import sent_in_pieces

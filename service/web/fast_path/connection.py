@@ -10,12 +10,10 @@ import asyncio
 import math
 import re
 from contextvars import copy_context
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from service.domain import limits
 from service.web.fast_path.flow import FlowOfTurns
 from service.web.problems import problem
 from service.web.request_context import BODY_PACE, name_request
@@ -23,6 +21,8 @@ from service.web.request_metrics import count_request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from service.web.fast_path.open_connections import OpenConnections
 
 # A client that is still sending would lose an answer whose connection closes at once.
 _READING_SECONDS = 1.0
@@ -71,47 +71,6 @@ class SingleWriteTransport:
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever a transport has
         return getattr(self._transport, name)
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectionLimits:
-    """How long a client may keep a connection without doing its part, and how much of one."""
-
-    head_seconds: float = limits.HEAD_SECONDS
-    body_seconds: float = limits.BODY_SECONDS
-    keep_alive_seconds: float = limits.KEEP_ALIVE_SECONDS
-    head_bytes: int = limits.MOST_HEAD_BYTES
-    connections: int = limits.MOST_CONNECTIONS
-    drain_seconds: float = 0.0
-    """How long a connection that waits for a request may still send one when the service stops."""
-
-
-class OpenConnections:
-    """All connections of a process, looked after by one timer: what a request costs for it is to write a deadline down."""
-
-    def __init__(self, limits: ConnectionLimits) -> None:
-        self.limits = limits
-        self.open: set[GuardedProtocol] = set()
-        self._every = min(1.0, limits.head_seconds / 4, limits.body_seconds / 4, limits.keep_alive_seconds / 4)
-        self._timer: asyncio.TimerHandle | None = None
-
-    def start(self) -> None:
-        """Begin to check their deadlines."""
-        self._loop = asyncio.get_running_loop()
-        self._timer = self._loop.call_later(self._every, self._check_deadlines)
-
-    def close(self) -> None:
-        """Check no more deadlines."""
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _check_deadlines(self) -> None:
-        now = self._loop.time()
-        for connection in [one for one in self.open if one.deadline <= now]:
-            connection.time_out()
-        for connection in [one for one in self.open if one.unread_deadline <= now]:
-            connection.leave_unread()
-        self._timer = self._loop.call_later(self._every, self._check_deadlines)
 
 
 class GuardedProtocol(HttpToolsProtocol):

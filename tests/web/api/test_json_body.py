@@ -13,7 +13,7 @@ from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from service.web.api.body import fingerprint, parse_json, refuse_unstorable
+from service.web.api.json_body import fingerprint, parse_json, refuse_unstorable
 from service.web.api.request_schemas import ExperimentIn
 from service.web.problems import BadRequest
 

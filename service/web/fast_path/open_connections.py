@@ -1,0 +1,67 @@
+"""The connections of a process, what each may take of it, and the timer that holds them to it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Protocol
+
+from service.domain import limits
+
+
+class Timed(Protocol):
+    """A connection with deadlines for its client, infinite where it has none."""
+
+    deadline: float
+    """When the client must have done its part."""
+    unread_deadline: float
+    """When a client that does not read must have gone on."""
+
+    def time_out(self) -> None:
+        """The first of them has passed."""
+        ...
+
+    def leave_unread(self) -> None:
+        """The second has passed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """How long a client may keep a connection without doing its part, and how much of one."""
+
+    head_seconds: float = limits.HEAD_SECONDS
+    body_seconds: float = limits.BODY_SECONDS
+    keep_alive_seconds: float = limits.KEEP_ALIVE_SECONDS
+    head_bytes: int = limits.MOST_HEAD_BYTES
+    connections: int = limits.MOST_CONNECTIONS
+    drain_seconds: float = 0.0
+    """How long a connection that waits for a request may still send one when the service stops."""
+
+
+class OpenConnections:
+    """All connections of a process, looked after by one timer: what a request costs for it is to write a deadline down."""
+
+    def __init__(self, limits: ConnectionLimits) -> None:
+        self.limits = limits
+        self.open: set[Timed] = set()
+        self._every = min(1.0, limits.head_seconds / 4, limits.body_seconds / 4, limits.keep_alive_seconds / 4)
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        """Begin to check their deadlines."""
+        self._loop = asyncio.get_running_loop()
+        self._timer = self._loop.call_later(self._every, self._check_deadlines)
+
+    def close(self) -> None:
+        """Check no more deadlines."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _check_deadlines(self) -> None:
+        now = self._loop.time()
+        for connection in [one for one in self.open if one.deadline <= now]:
+            connection.time_out()
+        for connection in [one for one in self.open if one.unread_deadline <= now]:
+            connection.leave_unread()
+        self._timer = self._loop.call_later(self._every, self._check_deadlines)
