@@ -225,7 +225,6 @@ TESTED_BY = {
     "web/api/answer_schemas.py": "api/test_openapi.py::test_an_experiment_is_of_the_documented_shape",
     "web/api/assignment_routes.py": "api/test_assignments.py::test_an_assignment",
     "web/api/audit_views.py": "api/test_audit_log.py::test_every_entry_is_in_the_contract_s_words",
-    "web/api/body.py": "api/test_large_bodies.py::test_a_large_body_does_not_stop_the_others",
     "web/api/content_etags.py": "api/test_lost_updates.py::test_traffic_is_no_change_of_settings",
     "web/api/experiment_routes.py": "api/test_experiments.py::test_everything_given_is_kept",
     "web/api/instance_routes.py": "api/test_deleting.py::test_the_log_of_the_instance_says_what_was_deleted",

@@ -48,10 +48,17 @@ MOST_BODY_BYTES = 1024 * 1024
 MOST_BATCH_BODY_BYTES = 16 * 1024 * 1024
 # A body above this takes milliseconds to read: it is read beside the event loop.
 LARGE_BODY_BYTES = 256 * 1024
-# Read, a body can take thirty times its size; so many of them are read and handled at a time, the others wait.
+# Read and validated, a body takes up to fifteen times its size; so many are handled at a time, the others wait.
 MOST_LARGE_BODIES = 2
-# All bodies that a worker holds or waits for, together.
+# All bodies that a worker holds or waits for, together, and those of one key; but for the small ones, which an upload that
+# never ends must not shut out: with them each connection takes what it may take for a head.
 MOST_HELD_BODY_BYTES = 128 * 1024 * 1024
+MOST_HELD_BODY_BYTES_OF_KEY = 64 * 1024 * 1024
+SMALL_BODY_BYTES = 32 * 1024
+# Lists and objects of a body above 256 KiB, and names of one object in it: the parser makes so many in some 30 ms, and yields
+# to nobody. 10,000 arms or items have 25 each, and no value that is small enough has so many names.
+MOST_JSON_CONTAINERS = 250_000
+MOST_JSON_NAMES = 50_000
 # Deep enough for any value, and well below where Python's own recursion ends.
 DEEPEST_JSON = 128
 # Flags that a page evaluates at once: each may be a draw, and all are answered together.

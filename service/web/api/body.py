@@ -14,6 +14,7 @@ from typing import Any
 
 from fastapi import Request, Response
 from fastapi.dependencies.models import Dependant
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
@@ -24,12 +25,14 @@ from service.domain.limits import (
     MOST_BATCH_BODY_BYTES,
     MOST_BODY_BYTES,
     MOST_HELD_BODY_BYTES,
+    MOST_HELD_BODY_BYTES_OF_KEY,
     MOST_LARGE_BODIES,
+    SMALL_BODY_BYTES,
 )
 from service.errors import ArmNotFound, ExperimentNotFound, Forbidden, Overloaded, Unauthorized
 from service.web.access.credentials import CALLER
 from service.web.access.route_scopes import OPEN, ROUTE_SCOPES
-from service.web.api.json_body import fingerprint, objection_to_text, parse_json, refuse
+from service.web.api.json_body import fingerprint, objection_to_text, parse_json, refuse, refuse_crowd
 from service.web.problems import BadRequest
 
 # Where the fingerprint of a body is left for those who repeat answers.
@@ -44,28 +47,38 @@ _LARGE = {
 
 
 class BodyMemory:
-    """The bodies that a process holds at once: bounded in bytes; of the large ones a few are read and handled at a time."""
+    """The bodies that a process holds at once: the large ones bounded in bytes, and a few read and handled at a time.
+
+    Small ones are taken whatever others send. No key may take all of the room, as it could by sending slowly.
+    """
 
     def __init__(self) -> None:
         self.large = asyncio.Semaphore(MOST_LARGE_BODIES)
-        self._held = 0
+        self._held: dict[str | None, int] = {}
+        """By the id of the caller; of callers without one together."""
 
     @contextmanager
-    def holding(self) -> Iterator[Callable[[int], None]]:
-        """How to say that so many more bytes are held; at the end they are let go."""
-        mine = 0
+    def holding(self, caller: Caller | None) -> Iterator[Callable[[int], None]]:
+        """How to say that so many bytes of a body are there by now; at the end they are let go."""
+        mine, who = 0, None if caller is None else caller.id
 
-        def hold(more: int) -> None:
+        def hold(size: int) -> None:
             nonlocal mine
-            if self._held + more > MOST_HELD_BODY_BYTES:
+            if size <= SMALL_BODY_BYTES:
+                return
+            more, of_caller = size - mine, self._held.get(who, 0)
+            is_too_much = who is not None and of_caller + more > MOST_HELD_BODY_BYTES_OF_KEY
+            if is_too_much or sum(self._held.values()) + more > MOST_HELD_BODY_BYTES:
                 raise Overloaded("Too many large bodies are being sent; try again in a moment.")
-            mine += more
-            self._held += more
+            mine, self._held[who] = size, of_caller + more
 
         try:
             yield hold
         finally:
-            self._held -= mine
+            if mine and self._held[who] == mine:
+                del self._held[who]
+            elif mine:
+                self._held[who] -= mine
 
 
 class StrictRoute(APIRoute):
@@ -83,15 +96,18 @@ class StrictRoute(APIRoute):
             if streamed is not None:
                 return await streamed
             memory: BodyMemory = request.app.state.body_memory
-            with memory.holding() as hold:
-                body = request._body = await read_limited(request, limit, hold)  # noqa: SLF001 - Starlette's own cache
+            caller: Caller | None = request.scope.get(CALLER)
+            is_public = caller is not None and caller.origins is not None
+            with memory.holding(caller) as hold:
+                most = min(limit, MOST_BODY_BYTES) if is_public else limit
+                body = request._body = await read_limited(request, most, hold)  # noqa: SLF001 - Starlette's own cache
                 if len(body) <= LARGE_BODY_BYTES:
                     if body or required:
                         self._keep(request, body)
                     await _check_again(request)
                     return await handler(request)
                 async with memory.large:
-                    await asyncio.to_thread(self._keep, request, body)
+                    await asyncio.to_thread(self._keep_large, request, body)
                     await _check_again(request)
                     return await handler(request)
 
@@ -119,16 +135,26 @@ class StrictRoute(APIRoute):
 
     def _keep(self, request: Request, body: bytes) -> None:
         """Leave the parsed body where FastAPI looks for it, and its fingerprint where an idempotency key needs it."""
-        request._json = self.read(request, body)  # noqa: SLF001 - Starlette's own cache
+        parsed = request._json = self.read(request, body)  # noqa: SLF001 - Starlette's own cache
         if "idempotency-key" in request.headers:
-            request.scope[FINGERPRINT] = fingerprint(body)
+            request.scope[FINGERPRINT] = fingerprint(parsed)
+
+    def _keep_large(self, request: Request, body: bytes) -> None:
+        """The same beside the event loop, and validated there, too: FastAPI takes what is valid already as it is."""
+        refuse_crowd(body)
+        self._keep(request, body)
+        if self.body_field is not None and not self._embed_body_fields:
+            valid, errors = self.body_field.validate(request._json, loc=("body",))  # noqa: SLF001 - Starlette's own cache
+            if errors:
+                raise RequestValidationError(errors)
+            request._json = valid  # noqa: SLF001 - Starlette's own cache
 
     def answer_to_stream(self, request: Request) -> Coroutine[Any, Any, Response] | None:  # noqa: ARG002 - for routes that look
         """How a body is answered that this route reads as it comes; None means that it is read whole."""
         return None
 
     def read(self, request: Request, body: bytes) -> Any:  # noqa: ANN401 - any JSON
-        """The body as Python objects, as far as FastAPI looks at them."""
+        """The body as Python objects, as far as FastAPI looks at them; all of it where there is an idempotency key."""
         return parse_json(body, request.headers.get("content-type"))
 
 
@@ -180,7 +206,7 @@ async def read_limited(request: Request, limit: int, hold: Callable[[int], None]
             size += len(chunk)
             if size > limit:
                 break
-            hold(len(chunk))
+            hold(size)
             body += chunk
     if size > limit:
         raise BadRequest(413, "body_too_large", f"The body is larger than {limit // 1024:,} KiB.")

@@ -9,14 +9,20 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Sequence
+from itertools import groupby, islice
 from typing import Any, NoReturn
 
-from service.domain.limits import DEEPEST_JSON, LARGE_BODY_BYTES
+from service.domain.limits import DEEPEST_JSON, LARGE_BODY_BYTES, MOST_JSON_CONTAINERS, MOST_JSON_NAMES
 from service.web.problems import BadRequest
 
 _NEITHER_QUOTES_NOR_BRACKETS = bytes(set(range(256)).difference(b'"{}[]'))
 _FLAT = 4
 _SPLIT_AT_ONCE = 16 * 1024
+# What is encoded by one call, which keeps the interpreter, and how much of it is hashed together.
+_FEW, _ITEMS_AT_ONCE, _PARTS_AT_ONCE = 64, 256, 256
+_CONTAINERS, _NUMBERS = frozenset({list, dict}), frozenset({int, float})
+_MOST_BY_DIGITS = 10**22
+_encode = json.JSONEncoder(check_circular=False, sort_keys=True, separators=(",", ":")).encode
 _TOO_DEEP = f"The JSON is nested deeper than {DEEPEST_JSON} levels."
 
 
@@ -24,12 +30,14 @@ def _read_integer(digits: str) -> int:
     return int(digits)
 
 
-def _as_read(names: dict[str, Any]) -> dict[str, Any]:
+def _read_object(names: dict[str, Any]) -> dict[str, Any]:
+    if len(names) > MOST_JSON_NAMES:
+        refuse((), f"An object in the body has more than {MOST_JSON_NAMES:,} names.")
     return names
 
 
 # Python's own functions in the parser: between them the event loop's thread gets its turn, which C alone would keep for a second.
-_INTERRUPTIBLE: dict[str, Any] = {"parse_int": _read_integer, "object_hook": _as_read}
+_INTERRUPTIBLE: dict[str, Any] = {"parse_int": _read_integer, "object_hook": _read_object}
 
 
 def parse_json(body: bytes, content_type: str | None) -> Any:  # noqa: ANN401 - any JSON
@@ -57,6 +65,17 @@ def parse_json(body: bytes, content_type: str | None) -> Any:  # noqa: ANN401 - 
     if infinite or not _surely_plain(body):
         refuse_unstorable(parsed)
     return parsed
+
+
+def refuse_crowd(body: bytes) -> None:
+    """Refuse more lists and objects than the parser makes in a moment; brackets in texts are none."""
+    if body.count(b"[") + body.count(b"{") <= MOST_JSON_CONTAINERS:
+        return
+    in_utf_8 = body.decode(json.detect_encoding(body), "replace").encode()
+    unescaped = in_utf_8.replace(b"\\\\", b"").replace(b'\\"', b"")
+    brackets = _outside_of_texts(unescaped.translate(None, _NEITHER_QUOTES_NOR_BRACKETS))
+    if brackets.count(b"[") + brackets.count(b"{") > MOST_JSON_CONTAINERS:
+        refuse((), f"The body has more than {MOST_JSON_CONTAINERS:,} lists and objects.")
 
 
 def _surely_plain(body: bytes) -> bool:
@@ -139,12 +158,95 @@ def refuse(way: Sequence[str | int], detail: str) -> NoReturn:
     raise BadRequest(422, "validation_failed", detail, [{"pointer": pointer, "detail": detail}])
 
 
-def fingerprint(body: bytes) -> str:
-    """The same for equal JSON, whatever its spacing, the order of its names, and whether it says 1 or 1.0."""
-    read = json.loads(body, parse_float=_whole_as_integer)
-    return hashlib.sha256(json.dumps(read, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+def fingerprint(parsed: object) -> str:
+    """The same for equal JSON, whatever its spacing, the order of its names, and whether it says 1 or 1.0.
+
+    It is kept with an idempotency key: a release must not write anything else than the one before it did.
+    """
+    written, digest = _written(parsed), hashlib.sha256()
+    while part := "".join(islice(written, _PARTS_AT_ONCE)):
+        digest.update(part.encode())
+    return digest.hexdigest()
 
 
-def _whole_as_integer(digits: str) -> int | float:
-    number = float(digits)
-    return int(number) if number.is_integer() else number
+def _written(parsed: object) -> Iterator[str]:
+    """Its canonical text, part by part: at once it would keep the interpreter, and by recursion each level cost every part."""
+    if not _is_large(parsed):
+        yield _encode(_canonical(parsed))
+        return
+    levels = [_parts(parsed)]
+    while levels:
+        for part in levels[-1]:
+            if not isinstance(part, str):
+                levels.append(part)
+                break
+            yield part
+        else:
+            levels.pop()
+
+
+def _parts(container: Any) -> Iterator[Any]:  # noqa: ANN401 - a list or an object
+    """Its text; in the place of what is large, the parts of that."""
+    is_list, comma = type(container) is list, ""
+    names = range(len(container)) if is_list else sorted(container)
+    yield "[" if is_list else "{"
+    for start in range(0, len(names), _ITEMS_AT_ONCE):
+        some = {name: container[name] for name in names[start : start + _ITEMS_AT_ONCE]}
+        kinds = set(map(type, some.values()))
+        if kinds.isdisjoint(_CONTAINERS):
+            small = some if kinds.isdisjoint(_NUMBERS) else _canonical(some)
+            yield comma + _encode([*small.values()] if is_list else small)[1:-1]
+            comma = ","
+            continue
+        for is_large, run in groupby(some.items(), lambda item: _is_large(item[1])):
+            if is_large:
+                for name, value in run:
+                    yield comma if is_list else f"{comma}{_encode(name)}:"
+                    yield _parts(value)
+                    comma = ","
+            else:
+                small = _canonical(dict(run))
+                yield comma + _encode([*small.values()] if is_list else small)[1:-1]
+                comma = ","
+    yield "]" if is_list else "}"
+
+
+def _is_large(value: Any) -> bool:  # noqa: ANN401 - any JSON
+    """Does it hold much, or much within each other?"""
+    return type(value) in _CONTAINERS and bool(value) and _weight(value, _FLAT) > _FEW
+
+
+def _weight(container: Any, levels: int) -> int:  # noqa: ANN401 - a list or an object
+    """How much it holds, counted as far as that is little."""
+    inner = container if type(container) is list else container.values()
+    weight = len(container) + 1
+    if levels == 0:
+        return _FEW + 1
+    if not _CONTAINERS.isdisjoint(map(type, inner)):
+        for one in inner:
+            if weight > _FEW:
+                break
+            if type(one) in _CONTAINERS:
+                weight += _weight(one, levels - 1)
+    return weight
+
+
+def _canonical(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    """What is not large, with its numbers in one way: whole ones by their digits, as long as those are few."""
+    kind = type(value)
+    if kind is float:
+        return int(value) if abs(value) < _MOST_BY_DIGITS and value.is_integer() else value
+    if kind is int:
+        return value if abs(value) < _MOST_BY_DIGITS else _shortest(value)
+    if not value or kind not in _CONTAINERS:
+        return value
+    return [_canonical(one) for one in value] if kind is list else {name: _canonical(one) for name, one in value.items()}
+
+
+def _shortest(whole: int) -> int | float:
+    """As a float where that says the same: 1e300 has three hundred digits."""
+    try:
+        number = float(whole)
+    except OverflowError:
+        return whole
+    return number if int(number) == whole else whole

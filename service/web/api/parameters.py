@@ -169,7 +169,7 @@ def once(
     """The idempotency of a creating request; equal JSON counts as an equal body, however it is written."""
     if key is None:
         return Once(route, None, "", creates, render)
-    keyed = Once(route, key, request.scope.get(FINGERPRINT) or fingerprint(b"null"), creates, render)
+    keyed = Once(route, key, request.scope.get(FINGERPRINT) or fingerprint(None), creates, render)
     return keyed if note is None else replace(keyed, note=note)
 
 
