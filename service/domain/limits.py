@@ -172,6 +172,8 @@ KEEP_ALIVE_SECONDS = 75.0
 MOST_DRAIN_SECONDS = 15.0
 # A head is kept in memory before anybody has looked at it.
 MOST_HEAD_BYTES = 32 * 1024
+# As many as Apache takes. Kept in memory, a short line takes twenty times its bytes.
+MOST_HEADERS = 100
 # Requests that wait for their transaction in one worker: a second or two of work, and nobody should wait longer.
 MOST_QUEUED = 4_096
 # What a key may send at once: a page that loads, a backend that starts.

@@ -6,7 +6,11 @@ import asyncio
 from dataclasses import dataclass
 from typing import Protocol
 
+import structlog
+
 from service.domain import limits
+
+log = structlog.get_logger(__name__)
 
 
 class Timed(Protocol):
@@ -59,9 +63,15 @@ class OpenConnections:
             self._timer.cancel()
 
     def _check_deadlines(self) -> None:
-        now = self._loop.time()
-        for connection in [one for one in self.open if one.deadline <= now]:
-            connection.time_out()
-        for connection in [one for one in self.open if one.unread_deadline <= now]:
-            connection.leave_unread()
+        # First: nothing that happens below may be the end of all deadlines.
         self._timer = self._loop.call_later(self._every, self._check_deadlines)
+        now = self._loop.time()
+        for connection in [one for one in self.open if one.deadline <= now or one.unread_deadline <= now]:
+            try:
+                if connection.deadline <= now:
+                    connection.time_out()
+                if connection.unread_deadline <= now:
+                    connection.leave_unread()
+            except Exception:
+                log.exception("a connection cannot be held to its deadlines and is given up")
+                self.open.discard(connection)
