@@ -79,6 +79,10 @@ MOST_VISITED_ASSIGNMENTS = 20_000
 MOST_VISITED_OBSERVATIONS = 20_000
 # Experiments that one page of their list looks through for a text, a tag or a time.
 MOST_VISITED_EXPERIMENTS = 20_000
+# Events of the audit log that one page of it looks through for those of some kinds.
+MOST_VISITED_EVENTS = 20_000
+# Messages of a webhook that one page of their list looks through for those of a status.
+MOST_VISITED_DELIVERIES = 20_000
 # Entries of the instance's log that one page looks through for those of a time.
 MOST_VISITED_ENTRIES = 20_000
 # Experiments on one page are listed with all their arms: as many together as the largest one alone may have.
@@ -100,6 +104,8 @@ ORIGIN_PATTERN = r"https?://([a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\])(:[0-9]{1,5
 MOST_KEY_EXPERIMENTS = 100
 # The pages of one product.
 MOST_KEY_ORIGINS = 20
+# The last microsecond that has a date: answers tell times as such.
+LAST_MOMENT = 253_402_300_799_999_999
 # Labels are shown in tables and with every entry of the audit log.
 LONGEST_LABEL = 100
 # Longer than this a rotated key is not being replaced: it is kept.
