@@ -114,7 +114,8 @@ class Outboxes:
 
     def deliveries(self, webhook: Webhook) -> list[Delivery]:
         """Its messages, oldest first."""
-        return self.workers.run(webhook_list.page_of_deliveries(self.contexts[0], webhook.id, None, None, 1000))[::-1]
+        found = self.workers.run(webhook_list.page_of_deliveries(self.contexts[0], webhook.id, None, None, 1000))
+        return found.deliveries[::-1]
 
     def close(self) -> None:
         """Send nothing more."""

@@ -251,8 +251,9 @@ def test_keys_from_the_command_line(tmp_path: Path) -> None:
         ("--experiment", ""),
         ("--experiment", "one", "--origin", "null"),
         ("--experiment", "one", "--origin", "https://shop.example/"),
+        ("--expires-in", "9999999d"),
     ],
-    ids=["no key", "nothing", "every sandboxed page", "a path"],
+    ids=["no key", "nothing", "every sandboxed page", "a path", "too long"],
 )
 def test_a_key_from_the_command_line_is_no_hole_either(tmp_path: Path, wanted: tuple[str, ...]) -> None:
     """What the API would refuse is refused here, too."""

@@ -48,10 +48,17 @@ MOST_BODY_BYTES = 1024 * 1024
 MOST_BATCH_BODY_BYTES = 16 * 1024 * 1024
 # A body above this takes milliseconds to read: it is read beside the event loop.
 LARGE_BODY_BYTES = 256 * 1024
-# Read, a body can take thirty times its size; so many of them are read and handled at a time, the others wait.
+# Read and validated, a body takes up to fifteen times its size; so many are handled at a time, the others wait.
 MOST_LARGE_BODIES = 2
-# All bodies that a worker holds or waits for, together.
+# All bodies that a worker holds or waits for, together, and those of one key; but for the small ones, which an upload that
+# never ends must not shut out: with them each connection takes what it may take for a head.
 MOST_HELD_BODY_BYTES = 128 * 1024 * 1024
+MOST_HELD_BODY_BYTES_OF_KEY = 64 * 1024 * 1024
+SMALL_BODY_BYTES = 32 * 1024
+# Lists and objects of a body above 256 KiB, and names of one object in it: the parser makes so many in some 30 ms, and yields
+# to nobody. 10,000 arms or items have 25 each, and no value that is small enough has so many names.
+MOST_JSON_CONTAINERS = 250_000
+MOST_JSON_NAMES = 50_000
 # Deep enough for any value, and well below where Python's own recursion ends.
 DEEPEST_JSON = 128
 # Flags that a page evaluates at once: each may be a draw, and all are answered together.
@@ -76,6 +83,10 @@ MOST_VISITED_ASSIGNMENTS = 20_000
 MOST_VISITED_OBSERVATIONS = 20_000
 # Experiments that one page of their list looks through for a text, a tag or a time.
 MOST_VISITED_EXPERIMENTS = 20_000
+# Events of the audit log that one page of it looks through for those of some kinds.
+MOST_VISITED_EVENTS = 20_000
+# Messages of a webhook that one page of their list looks through for those of a status.
+MOST_VISITED_DELIVERIES = 20_000
 # Entries of the instance's log that one page looks through for those of a time.
 MOST_VISITED_ENTRIES = 20_000
 # Experiments on one page are listed with all their arms: as many together as the largest one alone may have.
@@ -97,6 +108,8 @@ ORIGIN_PATTERN = r"https?://([a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\])(:[0-9]{1,5
 MOST_KEY_EXPERIMENTS = 100
 # The pages of one product.
 MOST_KEY_ORIGINS = 20
+# The last microsecond that has a date: answers tell times as such.
+LAST_MOMENT = 253_402_300_799_999_999
 # Labels are shown in tables and with every entry of the audit log.
 LONGEST_LABEL = 100
 # Longer than this a rotated key is not being replaced: it is kept.
@@ -172,6 +185,8 @@ KEEP_ALIVE_SECONDS = 75.0
 MOST_DRAIN_SECONDS = 15.0
 # A head is kept in memory before anybody has looked at it.
 MOST_HEAD_BYTES = 32 * 1024
+# As many as Apache takes. Kept in memory, a short line takes twenty times its bytes.
+MOST_HEADERS = 100
 # Requests that wait for their transaction in one worker: a second or two of work, and nobody should wait longer.
 MOST_QUEUED = 4_096
 # What a key may send at once: a page that loads, a backend that starts.

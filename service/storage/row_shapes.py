@@ -15,6 +15,7 @@ from service.domain import ArmStatus, AssignmentStatus, EventKind, ExperimentSta
 from service.domain.findings import FindingKind
 from service.domain.limits import (
     KEY_PATTERN,
+    LAST_MOMENT,
     LONGEST_DESCRIPTION,
     LONGEST_IDEMPOTENCY_KEY,
     LONGEST_NAME,
@@ -23,13 +24,11 @@ from service.domain.limits import (
     LONGEST_UNIT,
 )
 
-# The last microsecond that has a date: answers tell times as such.
-_LAST_MOMENT = 253_402_300_799_999_999
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Number: TypeAlias = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 Position: TypeAlias = Annotated[int, Meta(ge=0, lt=2**31)]
 Epoch: TypeAlias = Annotated[int, Meta(ge=1, lt=2**31)]
-Time: TypeAlias = Annotated[int, Meta(ge=0, le=_LAST_MOMENT)]
+Time: TypeAlias = Annotated[int, Meta(ge=0, le=LAST_MOMENT)]
 Key: TypeAlias = Annotated[str, Meta(pattern=f"^{KEY_PATTERN}\\Z")]
 Name: TypeAlias = Annotated[str, Meta(max_length=LONGEST_NAME)]
 Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from fastapi import Response
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncIterator, Mapping
 
     from starlette.types import Receive, Scope, Send
 
@@ -61,11 +61,22 @@ class _PiecewiseResponse(Response):
     async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
         """Send it; `send` waits while the connection's buffer is full."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        whole, turns = memoryview(self.body), _turns_of_this_loop()
-        for start in range(0, len(whole), _PIECE):
-            end = start + _PIECE
-            await turns.my_turn()
-            await send({"type": "http.response.body", "body": bytes(whole[start:end]), "more_body": end < len(whole)})
+        left = len(self.body)
+        async for piece in in_pieces(bytes(self.body)):
+            left -= len(piece)
+            await send({"type": "http.response.body", "body": piece, "more_body": left > 0})
+
+
+async def in_pieces(whole: bytes, before: bytes = b"", after: bytes = b"") -> AsyncIterator[bytes]:
+    """For whoever waits after each until it has been taken: a stream's large event goes out as a large answer does."""
+    if len(whole) <= _PIECE:
+        yield before + whole + after
+        return
+    view, turns = memoryview(whole), _turns_of_this_loop()
+    for start in range(0, len(view), _PIECE):
+        await turns.my_turn()
+        end = start + _PIECE
+        yield (before if start == 0 else b"") + bytes(view[start:end]) + (after if end >= len(view) else b"")
 
 
 def sent_in_pieces(

@@ -125,6 +125,8 @@ _PUBLIC = {"kind": "public", "scopes": ["assign"], "experiments": ["one"], "orig
         ({"scopes": ["admin"], "experiments": ["one"]}, "/experiments"),
         ({"expires_at": _YESTERDAY}, "/expires_at"),
         ({"expires_at": "soon"}, "/expires_at"),
+        ({"expires_at": "9999-12-31T23:59:59-00:01"}, "/expires_at"),
+        ({"expires_at": 10**15}, "/expires_at"),
         ({"origins": ["https://shop.example"]}, "/origins"),
         (_PUBLIC | {"scopes": ["read"]}, "/scopes"),
         (_PUBLIC | {"experiments": None}, "/experiments"),
@@ -139,6 +141,14 @@ def test_what_would_be_a_hole_is_refused(keyed_wire: JsonClient, wanted: dict[st
     """With a pointer to it."""
     reply = keyed_wire.send("POST", "/v1/keys", {"label": "x", "scopes": ["read"]} | wanted)
     assert (reply.status, reply.body["code"], reply.body["errors"][0]["pointer"]) == (422, "validation_failed", pointer)
+
+
+def test_a_key_may_be_good_until_the_end_of_time(keyed_wire: JsonClient) -> None:
+    """As far as it can be written down."""
+    until = "9999-12-31T23:59:59.999999Z"
+    made = keyed_wire.send("POST", "/v1/keys", {"label": "x", "scopes": ["read"], "expires_at": until})
+    assert (made.status, made.body["expires_at"]) == (201, until)
+    assert keyed_wire.send("GET", "/v1/keys").body["keys"][0]["expires_at"] == until
 
 
 def test_a_public_key_works_by_unit_alone(keyed_wire: JsonClient, keyed_server: Server, key: str) -> None:

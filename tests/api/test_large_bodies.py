@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import socket
 import statistics
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -21,6 +23,13 @@ _JSON = {"content-type": "application/json"}
 _LONG_NAME = b'{"' + b"n" * 150_000 + b'": ["\\\\"' + b",0" * 75_000 + b"]}"
 # Of 16 MB: as many items as fit.
 _MANY_ITEMS = b'{"rewards":["\\\\"' + b",0" * 8_000_000 + b"]}"
+# Of 4 MB, each to be told from others by a key: what is long only when it is written out, and what is nothing but many.
+_KEYED = {
+    "large numbers": b'{"rewards":[' + b"1e300," * 650_000 + b"0]}",
+    "items": b'{"rewards":[' + b"0," * 2_000_000 + b"0]}",
+    "lists": b'{"rewards":[' + b"[],[[]]," * 500_000 + b"0]}",
+    "names": b'{"rewards":[{' + b",".join(b'"%d":0' % number for number in range(400_000)) + b"}]}",
+}
 _CROWD = json.dumps({f"typo-{number}": 0 for number in range(60_000)}).encode()
 
 
@@ -51,15 +60,12 @@ def test_a_small_body_takes_no_large_memory(alone: Server, body: bytes) -> None:
     assert most_memory(alone) - before <= 100 * len(body)
 
 
-def test_a_large_body_does_not_stop_the_others(alone: Server) -> None:
-    """While it is read others get their turn, and its memory is a few times its size."""
-    began = time.perf_counter()
-    json.loads(_MANY_ITEMS)
-    parsing = time.perf_counter() - began
-    before, waited, done = most_memory(alone), list[float](), threading.Event()
+def _sent_beside_looks(server: Server, body: bytes, headers: dict[str, str]) -> list[float]:
+    """How long others waited while the service read a body, and refused it."""
+    waited, done = list[float](), threading.Event()
 
     def look() -> None:
-        with JsonClient(alone.url) as client:
+        with JsonClient(server.url) as client:
             while not done.is_set():
                 start = time.perf_counter()
                 assert client.send("GET", "/healthz").status == 200
@@ -67,9 +73,46 @@ def test_a_large_body_does_not_stop_the_others(alone: Server) -> None:
 
     looking = threading.Thread(target=look)
     looking.start()
-    with alone.client() as client:
-        assert client.post("/v1/experiments/large/rewards", content=_MANY_ITEMS, headers=_JSON).status_code == 422
+    with server.client() as client:
+        assert client.post("/v1/experiments/large/rewards", content=body, headers=_JSON | headers).status_code == 422
     done.set()
     looking.join()
+    return waited
+
+
+def test_a_large_body_does_not_stop_the_others(alone: Server) -> None:
+    """While it is read others get their turn, and its memory is a few times its size."""
+    began = time.perf_counter()
+    json.loads(_MANY_ITEMS)
+    parsing = time.perf_counter() - began
+    before = most_memory(alone)
+    waited = _sent_beside_looks(alone, _MANY_ITEMS, {})
     assert max(waited) <= parsing + 50 * statistics.median(waited)
     assert most_memory(alone) - before <= 25 * len(_MANY_ITEMS)
+
+
+@pytest.mark.parametrize("body", _KEYED.values(), ids=_KEYED)
+def test_a_body_with_an_idempotency_key_costs_as_little(alone: Server, body: bytes) -> None:
+    """To tell it from others is no more than to read it: a number of five characters has no three hundred digits."""
+    before = most_memory(alone)
+    waited = _sent_beside_looks(alone, body, {"idempotency-key": "large"})
+    assert max(waited) <= 0.1 + 50 * statistics.median(waited)
+    assert most_memory(alone) - before <= 25 * len(body)
+
+
+def test_uploads_that_never_end_shut_nobody_out(alone: Server) -> None:
+    """Nine take all the room that there is for large bodies; a change of a few bytes needs none of it."""
+    head = b"POST /v1/experiments/large/rewards HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    head += b"Content-Length: 15000000\r\n\r\n"
+    slow = [socket.create_connection(("127.0.0.1", alone.port), timeout=60) for _ in range(9)]
+    try:
+        for upload in slow:
+            with suppress(OSError):  # the one for which there is no room
+                upload.sendall(head + b" " * 14_500_000)
+        with alone.client() as client:
+            assert client.patch("/v1/experiments/large", json={"description": "x" * 10_000}).status_code == 200
+            refused = client.post("/v1/experiments/large/rewards", content=b" " * 14_500_000, headers=_JSON)
+            assert (refused.status_code, refused.json()["code"]) == (503, "overloaded")
+    finally:
+        for upload in slow:
+            upload.close()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from service.web.response_pieces import sent_in_pieces
+from service.web.response_pieces import in_pieces, sent_in_pieces
 
 _BODY = bytes(range(256)) * 8_192
 
@@ -46,6 +46,17 @@ def test_all_readers_get_all_of_it_in_turns(again: int) -> None:
 
     for _ in range(again):
         asyncio.run(study())
+
+
+@pytest.mark.parametrize(("size", "pieces"), [(10, 1), (128 * 1024, 1), (128 * 1024 + 1, 2), (len(_BODY), 16)])
+def test_an_event_goes_out_in_pieces(size: int, pieces: int) -> None:
+    """A large one, with what stands around it; a small one is written at once."""
+
+    async def sent() -> list[bytes]:
+        return [piece async for piece in in_pieces(_BODY[:size], b"data: ", b"\n\n")]
+
+    found = asyncio.run(sent())
+    assert (b"".join(found), len(found)) == (b"data: " + _BODY[:size] + b"\n\n", pieces)
 
 
 def test_a_turn_of_the_loop_has_one_piece() -> None:

@@ -16,6 +16,7 @@ from service.domain.callers import PUBLIC_SCOPES
 from service.domain.limits import (
     API_KEY_EXPERIMENT_PATTERN,
     API_KEY_ID_PATTERN,
+    LAST_MOMENT,
     MOST_KEY_EXPERIMENTS,
     MOST_KEY_ORIGINS,
     ORIGIN_PATTERN,
@@ -64,6 +65,8 @@ def check(wanted: WantedKey, now: int) -> None:
     _check_forms("/origins", wanted.origins, _ORIGIN, MOST_KEY_ORIGINS)
     if wanted.expires_at is not None and wanted.expires_at <= now:
         raise InvalidValue("/expires_at", "A key that has expired already is of no use.")
+    if wanted.expires_at is not None and wanted.expires_at > LAST_MOMENT:
+        raise InvalidValue("/expires_at", "A year has four digits, in UTC: leave it out for a key that is good for ever.")
     if "admin" in wanted.scopes and wanted.experiments is not None:
         raise InvalidValue("/experiments", "Whoever makes keys can give themselves every experiment: leave it out.")
     if wanted.kind == "secret":

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from service.errors import BestArmError
+from service.errors import BestArmError, DatabaseUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -118,11 +118,17 @@ class Watcher:
                     self._release()
 
     async def _read_versions(self) -> None:
-        found = await self._versions.of(list(self._watched))
-        for key, watched in list(self._watched.items()):
-            version = found.get(key)
-            if version is None or version.experiment != watched.version.experiment:
-                del self._watched[key]  # it was deleted: its viewers come back and are told so
+        """By one statement; if that fails, one by one: what is wrong with one experiment ends no other's streams."""
+        keys = list(self._watched)
+        answers = await asyncio.gather(*map(self._versions.current, keys), return_exceptions=True)
+        for key, version in zip(keys, answers, strict=True):
+            watched = self._watched.get(key)
+            if isinstance(version, DatabaseUnavailable):
+                raise version
+            if watched is None:
+                continue  # its last viewer has gone meanwhile
+            if isinstance(version, BaseException) or version.experiment != watched.version.experiment:
+                del self._watched[key]  # it was deleted, or cannot be read: its viewers come back and are told so
                 watched.wake()
             elif version.number > watched.version.number:
                 watched.publish(version)

@@ -26,6 +26,8 @@ class AuditPage:
     """By position."""
     assignment_ids: dict[int, str]
     """By draw."""
+    go_on_below: int | None = None
+    """Where the search stopped before the page was full: the sequence number to go on below."""
 
 
 async def audit_log(reader: Reader, key: str, page: PageRequest, kinds: Collection[str] = ()) -> AuditPage:
@@ -50,10 +52,13 @@ async def _page(
     """The page, or None if its events take more than so many bytes."""
     progress = await stored_experiments.progress_by_key(connection, key)
     e = progress.experiment.id
-    events = range(*await page.window.events(connection, progress, page.before))
+    wanted = events = range(*await page.window.events(connection, progress, page.before))
+    if kinds:
+        events = await stored_history.visited_events(connection, e, wanted)
     if most_bytes is not None and await stored_history.length_of_details(connection, e, events, page.limit, kinds) > most_bytes:
         return None
     found = await stored_history.page_of_events(connection, e, events, page.limit, kinds)
     draws = {event.draw for event in found if event.draw is not None}
     ids = await stored_assignments.assignment_ids(connection, e, draws)
-    return AuditPage(found, await stored_experiments.arm_keys(connection, e), ids)
+    is_cut = events.start > wanted.start and len(found) < page.limit
+    return AuditPage(found, await stored_experiments.arm_keys(connection, e), ids, events.start if is_cut else None)

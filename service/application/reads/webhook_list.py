@@ -9,7 +9,8 @@ from service.storage.queries import stored_deliveries, stored_webhooks
 
 if TYPE_CHECKING:
     from service.application.live.reader import Reader
-    from service.domain.webhooks import Delivery, DeliveryStatus, Webhook
+    from service.domain.webhooks import DeliveryStatus, Webhook
+    from service.storage.queries.stored_deliveries import FoundDeliveries
 
 
 class ListedWebhook(NamedTuple):
@@ -38,7 +39,7 @@ async def webhook(reader: Reader, webhook_id: str) -> ListedWebhook:
 
 async def page_of_deliveries(
     reader: Reader, webhook_id: str, status: DeliveryStatus | None, before: int | None, limit: int
-) -> list[Delivery]:
+) -> FoundDeliveries:
     """Messages of a webhook, newest first."""
     async with reader.database.reading() as connection:
         await stored_webhooks.existing_webhook(connection, webhook_id)

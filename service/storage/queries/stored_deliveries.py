@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import delete, func, insert, select, text, update
 
+from service.domain.limits import MOST_VISITED_DELIVERIES
 from service.domain.webhooks import Delivery, Waiting
 from service.storage.webhook_tables import WAITING_ONLY, webhook_deliveries, webhook_queues
 
@@ -60,15 +61,26 @@ async def try_all_again(connection: AsyncConnection, webhook_id: str, now: int) 
     await connection.execute(waiting.values(attempts=0, next_attempt_at=None))
 
 
+class FoundDeliveries(NamedTuple):
+    """Messages; and, where the search stopped before the page was full, the number to go on below."""
+
+    deliveries: list[Delivery]
+    go_on_below: int | None
+
+
 async def page_of_deliveries(
     connection: AsyncConnection, webhook_id: str, status: DeliveryStatus | None, *, before: int | None, limit: int
-) -> list[Delivery]:
-    """Messages of a webhook, newest first."""
-    wanted = select(webhook_deliveries).where(webhook_deliveries.c.webhook == webhook_id)
-    wanted = wanted if before is None else wanted.where(webhook_deliveries.c.number < before)
-    wanted = wanted if status is None else wanted.where(webhook_deliveries.c.status == status)
-    found = await connection.execute(wanted.order_by(webhook_deliveries.c.number.desc()).limit(limit))
-    return [delivery_from(row) for row in found.mappings()]
+) -> FoundDeliveries:
+    """Messages of a webhook, newest first; those of a status are looked for among a bounded number."""
+    number, last = webhook_deliveries.c.number, None
+    inside = [webhook_deliveries.c.webhook == webhook_id, *([] if before is None else [number < before])]
+    if status is not None:
+        bound = select(number).where(*inside).order_by(number.desc()).offset(MOST_VISITED_DELIVERIES - 1).limit(1)
+        last = (await connection.execute(bound)).scalar_one_or_none()
+        inside += [webhook_deliveries.c.status == status, *([] if last is None else [number >= last])]
+    found = await connection.execute(select(webhook_deliveries).where(*inside).order_by(number.desc()).limit(limit))
+    deliveries = [delivery_from(row) for row in found.mappings()]
+    return FoundDeliveries(deliveries, last if len(deliveries) < limit else None)
 
 
 async def waiting_of(connection: AsyncConnection, webhook_ids: Sequence[str] | None = None) -> dict[str, Waiting]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Select, func, select, text
 
+from service.domain.limits import MOST_VISITED_EVENTS
 from service.storage import settings_rows, traffic_rows
 from service.storage.tables import AUDITED_ONLY, assignments, batches, events, observations, snapshots
 
@@ -35,6 +36,13 @@ async def length_of_details(
     details = _audited(select(events.c.details), experiment_id, sequences, limit, kinds).subquery()
     found = await connection.execute(select(func.coalesce(func.sum(func.length(details.c.details)), 0)))
     return int(found.scalar_one())
+
+
+async def visited_events(connection: AsyncConnection, experiment_id: int, sequences: range) -> range:
+    """As many of these sequence numbers, from the newest on, as one page of the audit log looks through for some kinds."""
+    newest = _audited(select(events.c.sequence), experiment_id, sequences, 1, ()).offset(MOST_VISITED_EVENTS - 1)
+    last = (await connection.execute(newest)).scalar_one_or_none()
+    return sequences if last is None else range(last, sequences.stop)
 
 
 def _audited(found: Select[Any], experiment_id: int, sequences: range, limit: int, kinds: Collection[str]) -> Select[Any]:

@@ -33,7 +33,8 @@ from service.domain.limits import (
 )
 from service.engine.clock import microseconds_of
 from service.web.access.credentials import CALLER
-from service.web.api.body import FINGERPRINT, fingerprint
+from service.web.api.body import FINGERPRINT
+from service.web.api.json_body import fingerprint
 from service.web.api.views import encode
 from service.web.problems import BadRequest
 from service.web.response_pieces import sent_in_pieces
@@ -168,7 +169,7 @@ def once(
     """The idempotency of a creating request; equal JSON counts as an equal body, however it is written."""
     if key is None:
         return Once(route, None, "", creates, render)
-    keyed = Once(route, key, request.scope.get(FINGERPRINT) or fingerprint(b"null"), creates, render)
+    keyed = Once(route, key, request.scope.get(FINGERPRINT) or fingerprint(None), creates, render)
     return keyed if note is None else replace(keyed, note=note)
 
 

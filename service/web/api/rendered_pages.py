@@ -35,7 +35,7 @@ async def render_events(reader: Reader, key: str, page: PageRequest, kinds: Coll
 
 def _encode_events(found: audit_log.AuditPage, size: int) -> bytes:
     listing: Listing[Event] = Listing("events", lambda event: audit_views.event_view(event, found), lambda event: event.sequence)
-    return listing.page(found.events, size)
+    return listing.page(found.events, size, found.go_on_below)
 
 
 async def assignments_page(context: Context, key: str, wanted: assignments.AssignmentFilter, page: PageRequest) -> bytes:

@@ -152,7 +152,7 @@ async def list_deliveries(
     """Messages of the last 30 days, newest first, and what has become of each."""
     found = await webhook_list.page_of_deliveries(context, id, status, before, page_size + 1)
     listing: Listing[Delivery] = Listing("deliveries", delivery_view, lambda one: one.number)
-    return sent_in_pieces(listing.page(found, page_size))
+    return sent_in_pieces(listing.page(found.deliveries, page_size, found.go_on_below))
 
 
 @router.post("/{id}/deliveries/{message}/resend", response_model=DeliveryOut, responses=documented(404, 409, 503))

@@ -20,10 +20,12 @@ from service.web.request_context import BODY_PACE, name_request
 from service.web.request_metrics import count_request
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from service.web.fast_path.open_connections import OpenConnections
 
+# What a client must take of an answer within the time that it has for a body: half of what a transport holds before it is full.
+_LEAST_READ = 32 * 1024
 # A client that is still sending would lose an answer whose connection closes at once.
 _READING_SECONDS = 1.0
 # A target that is a whole URL, and its authority without a user.
@@ -36,10 +38,11 @@ _PIECE, _PIECE_OF_BODY = 4 * 1024, 32 * 1024
 class SingleWriteTransport:
     """A transport that holds a first write back until the next one, or until the loop comes round."""
 
-    __slots__ = ("_held", "_loop", "_transport", "is_closing")
+    __slots__ = ("_about_to_close", "_held", "_loop", "_transport", "is_closing")
 
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, about_to_close: Callable[[], None]) -> None:
         self._transport, self._loop = transport, loop
+        self._about_to_close = about_to_close
         self.is_closing = transport.is_closing
         self._held: bytes | None = None
 
@@ -62,7 +65,9 @@ class SingleWriteTransport:
     def close(self) -> None:
         """Send what is held back, then close."""
         self._flush()
-        self._transport.close()
+        if not self._transport.is_closing():
+            self._about_to_close()
+            self._transport.close()
 
     def _flush(self) -> None:
         held, self._held = self._held, None
@@ -105,7 +110,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn itself
         """Let every write of uvicorn's pass through, and begin to count the time; one too many is turned away."""
-        single_write = SingleWriteTransport(transport, self.loop)
+        single_write = SingleWriteTransport(transport, self.loop, self._expect_reading)
         self.write_whole = single_write.write_whole
         super().connection_made(cast("asyncio.Transport", single_write))
         self.flow = FlowOfTurns(cast("asyncio.Transport", single_write), self.pipeline)
@@ -163,6 +168,13 @@ class GuardedProtocol(HttpToolsProtocol):
         if self.cycle is None or self.cycle.response_complete:
             self.deadline = self.loop.time() + self._limits.head_seconds
         super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Not more lines than anybody sends: in memory each takes many times its bytes."""
+        if len(self.headers) >= limits.MOST_HEADERS:
+            self._objection = 431, "head_too_large", f"The head of a request may have {limits.MOST_HEADERS} lines."
+            raise ValueError(self._objection)  # stops the parser
+        super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """The head must not be larger than allowed; the body has its own time."""
@@ -242,21 +254,25 @@ class GuardedProtocol(HttpToolsProtocol):
     def pause_writing(self) -> None:
         """The client reads more slowly than we write: it must go on in time."""
         super().pause_writing()
+        self._expect_reading()
+
+    def resume_writing(self) -> None:
+        """Lift the deadline: the client has read what was written. Not if that was the last: then all of it must be read."""
+        if not self.transport.is_closing():
+            self.unread_deadline = math.inf
+        super().resume_writing()
+
+    def _expect_reading(self) -> None:
+        """From now on the client must read. Also before it is closed: a transport waits for ever until all it has is read."""
         self._unread = self.transport.get_write_buffer_size()
         self.unread_deadline = self.loop.time() + self._limits.body_seconds
 
-    def resume_writing(self) -> None:
-        """Lift the deadline: the client has read what was written."""
-        self.unread_deadline = math.inf
-        super().resume_writing()
-
     def leave_unread(self) -> None:
-        """Give the client up, unless it has read something since."""
-        before, self._unread = self._unread, self.transport.get_write_buffer_size()
-        if self._unread < before:
-            self.unread_deadline = self.loop.time() + self._limits.body_seconds
-        else:
+        """Give the client up, unless it has read enough since: a byte at a time would keep the rest here for ever."""
+        if self._unread - self.transport.get_write_buffer_size() < _LEAST_READ:
             self.transport.abort()
+        else:
+            self._expect_reading()
 
     def has_begun(self) -> bool:
         """Is part of a request there?"""
@@ -264,7 +280,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def time_out(self) -> None:
         """The client has not done its part: a request that has begun is refused, and an idle connection closed."""
-        if self._is_refused or not self.has_begun():
+        if self._is_refused or not self.has_begun() or self.transport.is_closing():
             self.deadline = math.inf
             self.transport.close()
             return

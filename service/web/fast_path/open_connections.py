@@ -1,4 +1,4 @@
-"""The open connections of a worker: how long each may be kept, and the one timer that looks after all of them."""
+"""The connections of a process, what each may take of it, and the timer that holds them to it."""
 
 from __future__ import annotations
 
@@ -6,20 +6,28 @@ import asyncio
 from dataclasses import dataclass
 from typing import Protocol
 
+import structlog
+
 from service.domain import limits
 
+log = structlog.get_logger(__name__)
 
-class TimedConnection(Protocol):
-    """A connection that writes its own deadlines down."""
+
+class Timed(Protocol):
+    """A connection with deadlines for its client, infinite where it has none."""
 
     deadline: float
+    """When the client must have done its part."""
     unread_deadline: float
+    """When a client that does not read must have gone on."""
 
     def time_out(self) -> None:
-        """The client has not done its part in time."""
+        """The first of them has passed."""
+        ...
 
     def leave_unread(self) -> None:
-        """The client has not read in time."""
+        """The second has passed."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +48,7 @@ class OpenConnections:
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
-        self.open: set[TimedConnection] = set()
+        self.open: set[Timed] = set()
         self._every = min(1.0, limits.head_seconds / 4, limits.body_seconds / 4, limits.keep_alive_seconds / 4)
         self._timer: asyncio.TimerHandle | None = None
 
@@ -55,9 +63,15 @@ class OpenConnections:
             self._timer.cancel()
 
     def _check_deadlines(self) -> None:
-        now = self._loop.time()
-        for connection in [one for one in self.open if one.deadline <= now]:
-            connection.time_out()
-        for connection in [one for one in self.open if one.unread_deadline <= now]:
-            connection.leave_unread()
+        # First: nothing that happens below may be the end of all deadlines.
         self._timer = self._loop.call_later(self._every, self._check_deadlines)
+        now = self._loop.time()
+        for connection in [one for one in self.open if one.deadline <= now or one.unread_deadline <= now]:
+            try:
+                if connection.deadline <= now:
+                    connection.time_out()
+                if connection.unread_deadline <= now:
+                    connection.leave_unread()
+            except Exception:
+                log.exception("a connection cannot be held to its deadlines and is given up")
+                self.open.discard(connection)

@@ -16,6 +16,7 @@ from service.web.api.body import StrictRoute
 from service.web.api.parameters import CallerOf, ContextOf, ExperimentKey
 from service.web.live import rendered_recommendation
 from service.web.problems import documented
+from service.web.response_pieces import in_pieces
 
 router = APIRouter(prefix="/v1/experiments/{key}", tags=["recommendation"], route_class=StrictRoute)
 HEADERS = {
@@ -46,14 +47,17 @@ async def _events(context: Context, access: Access, version: ExperimentVersion) 
         with context.streams.one_of(access.caller):
             async with aclosing(context.watcher.follow(key, version)) as versions:
                 async for newest in versions:
-                    event = STILL_HERE if newest is None else b""
+                    made = None
                     # What was sent last may have been newer than what was asked for.
                     if newest is not None and newest.number > sent:
                         made = await rendered_recommendation.recommendation(context, key, newest)
-                        event, sent = b"id: %d\ndata: %b\n\n" % (made.version, made.content), made.version
+                        sent = made.version
                     # After what may have taken long: nothing is shown to a key that was revoked meanwhile, or has expired.
                     await context.callers.require_still_taken(access.caller)
-                    if event:
-                        yield event
+                    if newest is None:
+                        yield STILL_HERE
+                    elif made is not None:
+                        async for piece in in_pieces(made.content, b"id: %d\ndata: " % made.version, b"\n\n"):
+                            yield piece
     except BestArmError:
         return  # the viewer comes back and is told why it cannot watch

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 
 import pytest
 
 from service.application.live.versions import Versions
+from service.application.live.watcher import Watcher
+from service.domain import ExperimentVersion
 from service.errors import DatabaseUnavailable, ExperimentNotFound
 from service.storage.database import Database
 from testing.postgres import Postgres
@@ -48,6 +51,33 @@ def test_one_bad_experiment_harms_nobody_else(with_a_bad_one: str) -> None:
     assert (good, also_good) == ((7, 1), (7, 3))
     assert "division by zero" in str(bad)
     assert isinstance(none, ExperimentNotFound)
+
+
+def test_one_bad_experiment_ends_no_other_s_stream(with_a_bad_one: str) -> None:
+    """Its own viewers are let go, and told when they come back."""
+
+    async def watched() -> list[list[ExperimentVersion | None]]:
+        database = Database(with_a_bad_one)
+        watcher = Watcher(Versions(database), every_seconds=0.02)
+        watcher.start()
+
+        async def seen(key: str, at_most: int) -> list[ExperimentVersion | None]:
+            found = []
+            async with aclosing(watcher.follow(key, ExperimentVersion(7, 0))) as versions:
+                async for version in versions:
+                    found.append(version)
+                    if len(found) == at_most:
+                        break
+            return found
+
+        try:
+            async with asyncio.timeout(30):
+                return list(await asyncio.gather(seen("good", 2), seen("bad", 2), seen("also-good", 2)))
+        finally:
+            await watcher.close()
+            await database.close()
+
+    assert asyncio.run(watched()) == [[(7, 0), (7, 1)], [(7, 0)], [(7, 0), (7, 3)]]
 
 
 def test_a_database_that_is_away_is_said_to_be(postgres: Postgres) -> None:

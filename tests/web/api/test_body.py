@@ -1,170 +1,47 @@
-"""A body that looks plain from its bytes holds nothing that would be refused, and reading one costs what its size allows."""
+"""Who may send how much: no caller takes the room that all share, and a key in a page sends little."""
 
 from __future__ import annotations
 
-import gc
-import json
-import time
-import tracemalloc
-from collections.abc import Callable
-
 import pytest
-from hypothesis import Phase, example, given, settings
-from hypothesis import strategies as st
-from pydantic import ValidationError
 
-from service.web.api.body import fingerprint, parse_json, refuse_unstorable
-from service.web.api.request_schemas import ExperimentIn
-from service.web.problems import BadRequest
+from service.domain.callers import ALL_SCOPES, ANYBODY, Caller
+from service.errors import Overloaded
+from service.web.api.body import BodyMemory
+from testing.json_client import JsonClient, arms
+from testing.server import Server
 
-_texts = st.text(st.characters(exclude_categories=[]), max_size=5)
-_numbers = st.sampled_from(["0", "-1", "1.5", "1e3", "1e400", "-1E+400", "1e0400", "9" * 400, "0.1e999", "1e-400"])
-_values = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), _texts),
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(_texts, inner, max_size=3)),
-    max_leaves=8,
-)
+_MIB = 1024 * 1024
+_ONE, _OTHER, _THIRD = (Caller(ALL_SCOPES, name) for name in ("one", "other", "third"))
 
 
-def _refused(parsed: object) -> bool:
-    try:
-        refuse_unstorable(parsed)
-    except BadRequest:
-        return True
-    return False
+def test_no_key_takes_all_the_room_for_large_bodies() -> None:
+    """A half at most; what is small needs no room, and what was let go is there for others."""
+    memory = BodyMemory()
+    with memory.holding(_ONE) as hold, memory.holding(_ONE) as once_more:
+        hold(50 * _MIB)
+        with pytest.raises(Overloaded):
+            once_more(16 * _MIB)
+        once_more(14 * _MIB)
+        with memory.holding(_OTHER) as of_other, memory.holding(_THIRD) as of_third:
+            of_other(60 * _MIB)
+            with pytest.raises(Overloaded):
+                of_third(5 * _MIB)
+            of_third(32 * 1024)
+    with memory.holding(ANYBODY) as hold:
+        hold(100 * _MIB)
+        hold(128 * _MIB)
+        with pytest.raises(Overloaded):
+            hold(129 * _MIB)
 
 
-@given(_values, st.booleans())
-@example("\x00", True)
-@example("\ud800", False)
-@example("\ud800", True)
-def test_texts_are_refused_however_they_are_written(value: object, escaped: bool) -> None:  # noqa: FBT001 - given by name
-    """Escaped or as they are."""
-    body = json.dumps(value, ensure_ascii=escaped).encode("utf-8", "surrogatepass")
-    if _refused(json.loads(body)):
-        with pytest.raises(BadRequest):
-            parse_json(body, "application/json")
-    else:
-        assert parse_json(body, "application/json") == value
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le"])
-@pytest.mark.parametrize("text", ["a\\u0000b", "a\x00b", "a\\ud800b", "a\ud800b"])
-def test_no_encoding_gets_past_the_checks(text: str, encoding: str) -> None:
-    """JSON may come in other encodings than UTF-8; what it says counts."""
-    with pytest.raises(BadRequest):
-        parse_json(f'{{"units":["{text}"]}}'.encode(encoding, "surrogatepass"), "application/json")
-
-
-@given(st.lists(_numbers, min_size=1, max_size=4))
-def test_infinite_numbers_are_refused_however_they_are_written(numbers: list[str]) -> None:
-    """Among others, with the place where they stand."""
-    body = ('{"a":[' + ",".join(numbers) + "]}").encode()
-    infinite = {f"/a/{place}" for place, number in enumerate(numbers) if json.loads(number) in (float("inf"), float("-inf"))}
-    if infinite:
-        with pytest.raises(BadRequest) as refused:
-            parse_json(body, "application/json")
-        assert refused.value.fields[0]["pointer"] in infinite
-    else:
-        parse_json(body, "application/json")
-
-
-@pytest.mark.parametrize("depth", [4, 127, 129, 5_000])
-@pytest.mark.parametrize("shape", [(b"[", b'"[[[["', b"]"), (b'["]",', b"0", b',"["]')])
-def test_nesting(depth: int, shape: tuple[bytes, bytes, bytes]) -> None:
-    """Brackets in texts are no nesting."""
-    before, inside, after = shape
-    body = before * depth + inside + after * depth
-    if depth > 128:
-        with pytest.raises(BadRequest):
-            parse_json(body, "application/json")
-    else:
-        parse_json(body, "application/json")
-
-
-# Reading takes this many times what the parser alone takes, and checking may add this many times the body's size to its memory.
-_TIMES_THE_PARSER = 25
-_TIMES_THE_SIZE = 6
-# One of the parts that a large body is made of: short to write, long to keep, or strange to check.
-_parts = st.sampled_from(
-    ["0", "0.5", "{}", "[]", '""', '"aa"', '"\\\\"', '"é"', '"[{"', "[[[0]]]", '{"a":{"b":[""]}}', "null", "1e300"]
-)
-_names = st.sampled_from(["n", "n" * 30_000, "~/" * 10_000, "é" * 10_000, "[{" * 5_000])
-
-
-def _cost(call: Callable[[], object]) -> tuple[float, int]:
-    """Seconds of the processor, and the most bytes at once."""
-    gc.disable()
-    try:
-        times = []
-        for _ in range(3):
-            began = time.thread_time()
-            call()
-            times.append(time.thread_time() - began)
-        tracemalloc.start()
-        call()
-        return min(times), tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-        gc.enable()
-
-
-@pytest.mark.serial
-@given(st.lists(_parts, min_size=1, max_size=4), _names, st.integers(0, 60), st.booleans())
-@example(["0"], "n" * 150_000, 0, True)
-@settings(max_examples=25, deadline=None, phases=[Phase.explicit, Phase.generate])
-def test_reading_a_body_costs_what_its_size_allows(parts: list[str], name: str, depth: int, escaped: bool) -> None:  # noqa: FBT001 - given by name
-    """Whatever its shape: many items under one long name built a long text for each of them."""
-    first = '"\\\\",' if escaped else ""
-    inside = ",".join(parts * (100_000 // len(",".join(parts))))
-    body = ("[" * depth + f'{{"{name}":[{first}{inside}]}}' + "]" * depth).encode()
-    floor_seconds, floor_bytes = _cost(lambda: json.loads(body))
-    seconds, most_bytes = _cost(lambda: parse_json(body, "application/json"))
-    assert seconds <= _TIMES_THE_PARSER * floor_seconds
-    assert most_bytes <= floor_bytes + _TIMES_THE_SIZE * len(body)
-
-
-@given(st.integers(0, 99_999), st.sampled_from(["\\u0000", "\\ud800", None]))
-@settings(max_examples=10, deadline=None)
-def test_the_offender_is_named_among_many(place: int, text: str | None) -> None:
-    """By a pointer of its own; nobody else's is put into words."""
-    items = ["0"] * 100_000
-    items[place] = "1e400" if text is None else f'"{text}"'
-    body = f'{{"a~/b":[0,{{"c":[{",".join(items)}]}}]}}'.encode()
-    with pytest.raises(BadRequest) as refused:
-        parse_json(body, "application/json")
-    assert refused.value.fields[0]["pointer"] == f"/a~0~1b/1/c/{place}"
-
-
-def test_a_crowd_of_unknown_fields_is_one_mistake() -> None:
-    """Its answer is no larger than the request, wherever the crowd stands."""
-    crowd = {f"typo-{number}": 0 for number in range(100_000)}
-    known = {"key": "a", "arms": [{"key": "a"}, {"key": "b"}]}
-    for body in (known | crowd, known | {"arms": [{"key": "a"} | crowd, {"key": "b"}]}, known | {"policy": crowd}):
-        with pytest.raises(ValidationError) as refused:
-            ExperimentIn.model_validate(body)
-        assert refused.value.error_count() == 1
-    many_bad_arms = known | {"arms": [{"key": "a", "typo": 0}] * 10_000}
-    with pytest.raises(ValidationError) as refused:
-        ExperimentIn.model_validate(many_bad_arms)
-    assert [error["loc"] for error in refused.value.errors()] == [("arms", 0, "typo")]
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "equal"),
-    [
-        (b'{"a":1}', b'{ "a": 1.0 }', True),
-        (b'{"a":100}', b'{"a":1e2}', True),
-        (b'{"a":0}', b'{"a":-0.0}', True),
-        (b'{"a":1,"b":[2]}', b'{"b":[2.0],"a":1}', True),
-        (b'{"a":10000000000000000000000}', b'{"a":1e22}', True),
-        (b'{"a":"\\u00e9"}', '{"a":"é"}'.encode(), True),
-        (b'{"a":1}', b'{"a":1.5}', False),
-        (b'{"a":1}', b'{"a":"1"}', False),
-        (b'{"a":1}', b'{"a":true}', False),
-        (b'{"a":[1,2]}', b'{"a":[2,1]}', False),
-    ],
-)
-def test_equal_json_has_one_fingerprint(one: bytes, other: bytes, equal: bool) -> None:  # noqa: FBT001 - parametrized
-    """However its numbers, names and spaces are written."""
-    assert (fingerprint(one) == fingerprint(other)) is equal
+def test_a_public_key_sends_little(keyed_server: Server, keyed_wire: JsonClient, key: str) -> None:
+    """It is in a page, and everybody has it: 16 MiB are for backends."""
+    keyed_wire.create(key, arms=arms(2))
+    wish = {"label": "a page", "scopes": ["reward"], "experiments": [key], "kind": "public", "origins": ["https://shop.example"]}
+    public = keyed_wire.send("POST", "/v1/keys", wish).body["secret"]
+    for secret, status in ((public, 413), (keyed_server.key, 422)):
+        headers = {"authorization": f"Bearer {secret}", "content-type": "application/json"}
+        headers |= {"origin": "https://shop.example"} if secret == public else {}
+        with keyed_server.client() as client:
+            sent = client.post(f"/v1/experiments/{key}/rewards", content=b"[0" + b" " * 2 * _MIB + b"]", headers=headers)
+        assert sent.status_code == status

@@ -210,13 +210,14 @@ def test_as_many_connections_as_the_system_allows(new_database: NewDatabase) -> 
         (_LOOK + b"X-Odd: ", b"x" * 1000, 40),
         (b"GET /", b"x" * 1000, 40),
         (_ASK, b"X-Odd: " + b"x" * 990 + b"\r\n", 40),
+        (_LOOK, b"ab:cd\r\n", 110),
         (_ASK + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nX-Odd: ", b"x" * 1000, 400),
     ],
-    ids=["many headers", "one header", "a path", "an ask", "a trailer"],
+    ids=["many headers", "one header", "a path", "an ask", "many lines", "a trailer"],
 )
 @pytest.mark.parametrize("at_once", [True, False], ids=["at once", "in pieces"])
 def test_a_head_has_its_limit(strict: Server, before: bytes, piece: bytes, times: int, at_once: bool) -> None:  # noqa: FBT001 - parametrized
-    """32 KiB: what goes on beyond it is refused before it is whole."""
+    """32 KiB and 100 lines: what goes on beyond it is refused before it is whole."""
     wire = Wire(strict)
     try:
         wire.send(before)
