@@ -56,15 +56,15 @@ class Context(WritingReader):
         sender: Sender | None = None,
     ) -> Context:
         """A context with a memory of its own."""
-        versions = Versions(database)
+        versions, callers = Versions(database), KnownCallers(database, admin_key, provider)
         return cls(
             database,
             VersionCache(),
             writer,
             versions,
             Watcher(versions),
-            Lanes.over(database),
-            KnownCallers(database, admin_key, provider),
+            Lanes.over(database, callers),
+            callers,
             KnownWebhooks(database),
             sender or Sender(),
         )
