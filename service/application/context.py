@@ -51,12 +51,11 @@ class Context(WritingReader):
         cls,
         database: Database,
         writer: Writer,
-        admin_key: str | None = None,
-        provider: bytes | None = None,
+        callers: KnownCallers | None = None,
         sender: Sender | None = None,
     ) -> Context:
         """A context with a memory of its own."""
-        versions, callers = Versions(database), KnownCallers(database, admin_key, provider)
+        versions, callers = Versions(database), callers or KnownCallers(database, None)
         return cls(
             database,
             VersionCache(),
