@@ -28,9 +28,11 @@ from service.command_line.console import opened, reason_of, refuse, say, setting
 from service.errors import BestArmError
 from service.settings import Settings
 from service.simulation import plan_command, simulation_commands
+from service.storage.database import is_missing
 from service.storage.database_url import display_url
 from service.storage.migrate import migrate as migrate_database
 from service.storage.pooling import refuse_pooled_transactions
+from service.storage.queries import stored_api_keys
 from service.storage.schema_compatibility import Schema
 from service.web.hosts import is_loopback
 
@@ -58,16 +60,13 @@ def main(
 
 
 async def _has_keys(settings: Settings) -> bool:
-    """Is there any key? A database that is not there, or older than keys, has none."""
-    try:
-        async with opened(settings, may_be_new=False) as database:
-            callers = KnownCallers(database, settings.admin_key_in_use(), settings.provider_ground())
-            if callers.is_open:
-                await require_ready(database)
-                await callers.refresh()
-            return not callers.is_open
-    except BestArmError:
-        return settings.admin_key_in_use() is not None or settings.provider_ground() is not None
+    """Is there any key, or was there one? A database that is not there yet has none; one that does not answer does not say."""
+    if settings.admin_key_in_use() is not None or settings.provider_ground() is not None:
+        return True
+    if is_missing(settings.database_url):
+        return False
+    async with opened(settings, may_be_new=False) as database, database.reading() as connection:
+        return await stored_api_keys.were_there_any(connection)
 
 
 async def _prepare(settings: Settings) -> Schema:
@@ -107,7 +106,11 @@ def serve(
     """Run the service and its dashboard."""
     given = {"host": host, "port": port, "workers": workers, "insecure": insecure or None, "access_log": access_log or None}
     settings = settings_given(**{name: value for name, value in given.items() if value is not None})
-    if not (is_loopback(settings.reachable_at) or settings.insecure or asyncio.run(_has_keys(settings))):
+    try:
+        may_listen = is_loopback(settings.reachable_at) or settings.insecure or asyncio.run(_has_keys(settings))
+    except BestArmError as trouble:
+        refuse(f"Cannot tell whether there are keys in {display_url(settings.database_url)}", reason_of(trouble), code=1)
+    if not may_listen:
         refuse(
             f"Refusing to listen on {settings.reachable_at}",
             "there are no keys, so anyone who reaches it may change anything. Set BESTARM_ADMIN_KEY, or make a key with "

@@ -7,6 +7,7 @@ import gc
 import math
 import resource
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -18,7 +19,7 @@ from service.application.background import Repeated
 from service.application.commands.delete import Deleter
 from service.application.commands.expire import Sweeper
 from service.application.context import Context
-from service.application.live.known_callers import REFRESH_SECONDS
+from service.application.live.known_callers import REFRESH_SECONDS, KnownCallers
 from service.application.live.known_sessions import SWEEP_SECONDS
 from service.application.live.vital_signs import EVERY_SECONDS, VitalSigns
 from service.application.webhooks.outbox import Outbox
@@ -108,7 +109,7 @@ class _Application(FastAPI):
 def create_app(settings: Settings | None = None) -> FastAPI:
     """A new application; it opens the database when it starts and closes it when it stops."""
     chosen = settings or Settings()
-    hosts = AllowedHosts(chosen.reachable_at, chosen.allowed_host_names)
+    hosts = AllowedHosts(chosen.reachable_at, chosen.allowed_host_names, insecure=chosen.insecure)
     rates = RateLimits(Rate(chosen.rate_limit, chosen.rate_burst), Rate(chosen.public_rate_limit, chosen.public_rate_burst))
 
     @asynccontextmanager
@@ -116,7 +117,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         database = Database(chosen.database_url)
         writer = _writer(database, chosen)
         sender = Sender(chosen.webhook_networks, chosen.webhook_timeout_seconds)
-        context = Context.over(database, writer, chosen.admin_key_in_use(), chosen.provider_ground(), sender)
+        context = Context.over(database, writer, callers_of(database, chosen), sender)
         beside_requests = _work_beside_requests(context, chosen)
         app.state.context = context
         app.state.fast_path = FastPathState(
@@ -126,8 +127,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         connections.start()
         writer.start()
         await context.callers.start()
-        if context.callers.is_open:
-            _say_that_it_is_open(chosen)
         for work in beside_requests:
             work.start()
         context.watcher.start()
@@ -198,10 +197,23 @@ def _add_middleware(app: FastAPI, settings: Settings, hosts: AllowedHosts) -> No
     app.add_middleware(HeadMiddleware)
 
 
+def callers_of(database: Database, settings: Settings) -> KnownCallers:
+    """Who may call; where there are no keys everybody, if only this machine's users reach it, or the operator wants it so."""
+    return KnownCallers(
+        database,
+        settings.admin_key_in_use(),
+        settings.provider_ground(),
+        may_be_open=settings.insecure or is_loopback(settings.reachable_at),
+        when_open=partial(_say_that_it_is_open, settings),
+    )
+
+
 def _say_that_it_is_open(settings: Settings) -> None:
-    """Worth a warning where others than this machine's own users can reach it."""
-    say = log.info if is_loopback(settings.reachable_at) else log.warning
-    say("open: there are no keys, whoever reaches the service may do everything", address=settings.reachable_at)
+    """Worth a warning where others than this machine's own users can reach it, if only by way of a proxy."""
+    foreign = [name for name in settings.own_names if not is_loopback(name)]
+    say = log.info if is_loopback(settings.reachable_at) and not foreign else log.warning
+    known_as = {"known_as": foreign} if foreign else {}
+    say("open: there are no keys, whoever reaches the service may do everything", address=settings.reachable_at, **known_as)
 
 
 def _work_beside_requests(context: Context, settings: Settings) -> list[Repeated]:

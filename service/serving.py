@@ -93,7 +93,7 @@ def run(settings: Settings, schema: Schema, sockets: list[socket.socket], metric
         database_migration=schema.revision,
         database_for_releases_from=schema.compatible_with,
     )
-    hosts = AllowedHosts(settings.reachable_at, settings.allowed_host_names)
+    hosts = AllowedHosts(settings.reachable_at, settings.allowed_host_names, insecure=settings.insecure)
     with closing(MetricsServer(metrics_sockets, hosts)) as metrics:
         if settings.workers == 1:
             metrics.start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
@@ -143,6 +144,12 @@ class Settings(SignInSettings):
     def allowed_host_names(self) -> list[str]:
         """The names to answer to besides loopback's."""
         return _listed(self.allowed_hosts)
+
+    @property
+    def own_names(self) -> list[str]:
+        """Where people look for the service, as far as it was told."""
+        public = urlsplit(self.public_url or "").hostname
+        return self.allowed_host_names if public is None else [*self.allowed_host_names, public]
 
     @property
     def cors_origin_names(self) -> list[str]:

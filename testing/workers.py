@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from service.application.commands import experiments
 from service.application.commands.idempotency import Once
 from service.application.context import Context
+from service.application.live.known_callers import KnownCallers
 from service.application.reads import assignments, recommendation
 from service.application.reads.recommendation import Recommendation
 from service.application.reads.replay import replay
@@ -46,7 +47,7 @@ class Workers:
             database = Database(self.url, pool_size=4, group_seconds=self._group_seconds)
             writer = Writer(database, queue_limit=4096, clock=lambda: self.now)
             writer.start()
-            self.contexts.append(Context.over(database, writer))
+            self.contexts.append(Context.over(database, writer, KnownCallers(database, None, may_be_open=True)))
 
     async def _close(self) -> None:
         for context in self.contexts:

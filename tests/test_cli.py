@@ -40,6 +40,16 @@ def test_only_loopback_without_being_told(host: str, tmp_path: Path) -> None:
     assert not (tmp_path / "bestarm.db").exists()
 
 
+def test_a_database_that_is_away_is_not_one_without_keys() -> None:
+    """Beyond loopback it is asked for keys first: the reason for the refusal is the database, and it is named."""
+    url = f"postgresql://127.0.0.1:{free_port()}/bestarm"
+    refused = bestarm("serve", "--host", "0.0.0.0", BESTARM_DATABASE_URL=url)  # noqa: S104 - never listened on
+    assert refused.returncode == 1
+    assert f"Cannot tell whether there are keys in {url}" in refused.stderr.replace("\n", "")
+    assert "does not answer" in refused.stderr
+    assert "there are no keys" not in refused.stderr
+
+
 @pytest.mark.parametrize(
     ("variable", "value"),
     [

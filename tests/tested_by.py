@@ -8,7 +8,6 @@ from __future__ import annotations
 
 TESTED_BY = {
     "__main__.py": "test_cli.py::test_version",
-    "main.py": "docs/test_reference.py::test_every_route_is_documented",
     "command_line/api_key_commands.py": "test_cli.py::test_keys_from_the_command_line",
     "command_line/console.py": "test_cli.py::test_version",
     "command_line/export_command.py": "test_cli.py::test_an_export_from_the_command_line",
@@ -160,6 +159,7 @@ TESTED_BY = {
     # -- storage -----------------------------------------------------------------------------------------------------------
     "storage/queries/database_bytes.py": "application/live/test_vital_signs.py::test_what_is_settled_follows_the_clock",
     "storage/queries/bulk_flags.py": "api/test_ofrep.py::test_bulk_evaluates_what_opted_in",
+    "storage/queries/change_follower.py": "application/live/test_known_callers.py::test_keys_are_learned_anew_after_a_fallback",
     "storage/queries/stored_sessions.py": "application/live/test_known_sessions.py::test_old_ones_are_swept",
     "storage/access_tables.py": "storage/test_migrate.py::test_the_tables_are_those_that_the_code_declares",
     "storage/table_metadata.py": "storage/test_migrate.py::test_the_tables_are_those_that_the_code_declares",
@@ -201,7 +201,6 @@ TESTED_BY = {
     "storage/queries/stored_observations.py": "api/test_observations.py::test_they_are_read",
     "storage/queries/stored_replies.py": "api/test_experiments.py::test_creating_is_idempotent",
     # -- web ---------------------------------------------------------------------------------------------------------------
-    "web/access/stream_tokens.py": "api/test_ofrep.py::test_a_token_is_for_its_stream_alone",
     "web/middleware/cross_origin.py": "api/test_ofrep.py::test_pages_of_the_named_origin_alone",
     "web/ofrep/evaluation_routes.py": "api/test_ofrep.py::test_bulk_evaluates_what_opted_in",
     "web/ofrep/evaluation_schemas.py": "api/test_ofrep.py::test_every_type_of_value",

@@ -54,20 +54,19 @@ class Context(WritingReader):
         cls,
         database: Database,
         writer: Writer,
-        admin_key: str | None = None,
-        provider: bytes | None = None,
+        callers: KnownCallers | None = None,
         sender: Sender | None = None,
     ) -> Context:
         """A context with a memory of its own."""
-        versions = Versions(database)
+        versions, callers = Versions(database), callers or KnownCallers(database, None)
         return cls(
             database,
             VersionCache(),
             writer,
             versions,
             Watcher(versions),
-            Lanes.over(database),
-            KnownCallers(database, admin_key, provider),
+            Lanes.over(database, callers),
+            callers,
             KnownWebhooks(database),
             sender or Sender(),
         )

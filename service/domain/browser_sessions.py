@@ -11,10 +11,6 @@ from typing import Final
 
 from service.domain.callers import Caller, Scope, granted
 
-# A working day: whoever leaves a browser open has to come back with the key.
-SESSION_SECONDS: Final = 12 * 3600
-# Of one key or account at a time; one more ends the oldest.
-MOST_SESSIONS: Final = 100
 ACCOUNT_PREFIX: Final = "oidc:"
 """How the id of an account begins that an identity provider vouches for."""
 LONGEST_LABEL: Final = 100

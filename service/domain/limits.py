@@ -131,6 +131,11 @@ MOST_QUICK_ITEMS = 1_000
 MOST_FINDINGS_AT_ONCE = 100
 # Expensive reads that wait for their turn in a lane: each may take a second, and nobody waits longer than half a minute.
 MOST_WAITING_READS = 32
+# A working day: whoever leaves a browser open has to come back with the key.
+SESSION_SECONDS = 12 * 3600
+# Sessions of one key or account at a time: people have a few browsers, and every worker has each session in memory. One more ends
+# the oldest.
+MOST_SESSIONS = 100
 # A stream holds a connection and is sent every change: a key whose pages watch more than this has lost count of them.
 MOST_STREAMS_OF_KEY = 100
 # Half a second is enough to send one change to so many; and they leave most connections of the worker to others.

@@ -36,15 +36,27 @@ _SQLITE_OPEN_SECONDS = 10.0
 _TRUSTED_SECONDS = 1.0
 
 
+def _file_of(url: str) -> Path | None:
+    """Of an embedded database; None of any other."""
+    parsed = async_url(url)
+    in_a_file = parsed.get_backend_name() == "sqlite" and parsed.database and parsed.database != ":memory:"
+    return Path(parsed.database).absolute() if in_a_file and parsed.database else None
+
+
+def is_missing(url: str) -> bool:
+    """Is it an embedded database that has not been made yet?"""
+    file = _file_of(url)
+    return file is not None and not file.exists()
+
+
 def require_file(url: str, *, may_be_new: bool) -> None:
     """Raise unless the embedded database that the URL names can be opened; of another database nothing is required.
 
     SQLite makes an empty one of any name it is given: only where a new one is meant may it be made.
     """
-    parsed = async_url(url)
-    if parsed.get_backend_name() != "sqlite" or not parsed.database or parsed.database == ":memory:":
+    file = _file_of(url)
+    if file is None:
         return
-    file = Path(parsed.database).absolute()
     if not may_be_new and not file.exists():
         raise DatabaseUnavailable(f"There is no database {file}. BESTARM_DATABASE_URL says which one is meant.")
     try:
@@ -78,30 +90,22 @@ class Database:
         self.url = url
         parsed = async_url(url)
         self.is_sqlite = parsed.get_backend_name() == "sqlite"
+        self._one_probe = asyncio.Lock()
         if self.is_sqlite:
             if parsed.database and parsed.database != ":memory:":
                 Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
             busy_seconds = (_SQLITE_MIGRATION_SECONDS if read_seconds is None else LOCK_SECONDS) / 2
-            self.engine = create_async_engine(
-                parsed, async_creator=connecting(parsed, busy_seconds), pool_size=pool_size, max_overflow=0
-            )
-            _prepare_sqlite(self.engine)
+            self.engine, self._apart = (_sqlite_engine(parsed, size, busy_seconds) for size in (pool_size, 1))
             self.groups: Groups = SqliteGroups(parsed.database or ":memory:", busy_seconds)
             self.version_reader: VersionReader = SqliteVersionReader(parsed.database or ":memory:")
             self.row_source = RowSource("sqlite", {"path": parsed.database or ":memory:", "timeout": READ_SECONDS})
         else:
-            self.engine = _postgres_engine(parsed, pool_size, read_seconds)
-            _replace_lost_connections(self.engine, trusted_seconds)
-            if read_seconds is not None:
-                _bound_waits_for_locks(self.engine)
+            self.engine, self._apart = (_postgres_engine(parsed, size, read_seconds, trusted_seconds) for size in (pool_size, 1))
             self.groups, self.version_reader, self.row_source = _beside_the_pool(self.engine, group_seconds)
 
     async def connect(self) -> AsyncConnection:
         """A connection; whatever keeps us out (no server, no such database, a wrong password) is one kind of failure."""
-        try:
-            return await self.engine.connect()
-        except (DBAPIError, PoolTimeout, OSError, sqlite3.Error) as refused:
-            raise DatabaseUnavailable("The database does not answer.") from refused
+        return await _connected(self.engine)
 
     def pool_use(self) -> tuple[int, int]:
         """How many connections of the pool for reads are in use, and how many it may have."""
@@ -111,7 +115,24 @@ class Database:
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
         """A consistent snapshot: all statements see the same state of the database."""
-        connection = await self.connect()
+        async with self._snapshot(self.engine) as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def reading_apart(self) -> AsyncIterator[AsyncConnection]:
+        """The same by a connection that is for what no request may keep waiting: which keys are good, and probes."""
+        async with self._snapshot(self._apart) as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def probing(self) -> AsyncIterator[AsyncConnection]:
+        """The same for a probe. They take turns, so that many of them do not keep the keys waiting."""
+        async with self._one_probe, self.reading_apart() as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def _snapshot(self, engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+        connection = await _connected(engine)
         try:
             with named_failures():
                 if not self.is_sqlite:  # a SQLite read transaction is a snapshot by itself
@@ -137,6 +158,14 @@ class Database:
         await self.groups.close()
         await self.version_reader.close()
         await self.engine.dispose()
+        await self._apart.dispose()
+
+
+async def _connected(engine: AsyncEngine) -> AsyncConnection:
+    try:
+        return await engine.connect()
+    except (DBAPIError, PoolTimeout, OSError, sqlite3.Error) as refused:
+        raise DatabaseUnavailable("The database does not answer.") from refused
 
 
 async def _give_back(connection: AsyncConnection) -> None:
@@ -149,8 +178,22 @@ async def _give_back(connection: AsyncConnection) -> None:
             await connection.close()
 
 
-def _postgres_engine(url: URL, pool_size: int, read_seconds: float | None) -> AsyncEngine:
-    """The pool for everything but the hot path."""
+def _sqlite_engine(url: URL, pool_size: int, busy_seconds: float) -> AsyncEngine:
+    engine = create_async_engine(url, async_creator=connecting(url, busy_seconds), pool_size=pool_size, max_overflow=0)
+    _prepare_sqlite(engine)
+    return engine
+
+
+def _postgres_engine(url: URL, pool_size: int, read_seconds: float | None, trusted_seconds: float) -> AsyncEngine:
+    """A pool for everything but the hot path."""
+    engine = _postgres_pool(url, pool_size, read_seconds)
+    _replace_lost_connections(engine, trusted_seconds)
+    if read_seconds is not None:
+        _bound_waits_for_locks(engine)
+    return engine
+
+
+def _postgres_pool(url: URL, pool_size: int, read_seconds: float | None) -> AsyncEngine:
     from service.storage import postgres_hosts  # noqa: PLC0415 - its driver is an extra
 
     session = {"command_timeout": read_seconds, "server_settings": {"application_name": "bestarm"}}

@@ -52,9 +52,11 @@ def _covers(allowed: str, name: str) -> bool:
 class AllowedHosts:
     """The names by which a service that listens on this address may be asked."""
 
-    def __init__(self, listening: str, names: Sequence[str]) -> None:
+    def __init__(self, listening: str, names: Sequence[str], *, insecure: bool = False) -> None:
+        """Where keys guard it, any name will do until some are named: a cookie is bound to the name that it was given under."""
         self._names = tuple(name.lower() for name in names)
-        self._takes_any = not names and not is_loopback(listening)
+        self._takes_addresses = not names and not is_loopback(listening)
+        self._takes_any = self._takes_addresses and not insecure
         self.accepted: set[bytes] = set()
         """Values of `Host` that were accepted lately: one lookup for whoever sends the same again."""
 
@@ -65,7 +67,8 @@ class AllowedHosts:
         name = name_in(host)
         if name is None:
             return None
-        if not (self._takes_any or is_loopback(name) or any(_covers(allowed, name) for allowed in self._names)):
+        by_itself = self._takes_any or is_loopback(name) or (self._takes_addresses and is_address(host))
+        if not (by_itself or any(_covers(allowed, name) for allowed in self._names)):
             return False
         if len(self.accepted) >= _MOST_REMEMBERED:
             self.accepted.clear()

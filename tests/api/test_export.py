@@ -46,6 +46,12 @@ def long(untraced_server: Server) -> str:
     return _LONG
 
 
+@pytest.fixture(scope="module")
+def keyed_long(keyed_wire: JsonClient) -> str:
+    """The path of such an export, in the service with keys."""
+    return _long_export(keyed_wire, _LONG)
+
+
 @pytest.fixture
 def reader(untraced_server: Server) -> Iterator[httpx.Client]:
     """A client of its own: what reads long answers."""
@@ -178,9 +184,19 @@ def test_an_export_ends_with_its_worker(new_database: NewDatabase) -> None:
             _until(lambda: not Path(f"/proc/{process}").exists() or "State:\tZ" in Path(f"/proc/{process}/status").read_text())
 
 
-def test_a_key_has_some_of_the_exports(keyed_server: Server, keyed_wire: JsonClient, key: str) -> None:
+def test_an_export_ends_with_its_key(keyed_server: Server, keyed_wire: JsonClient, keyed_long: str) -> None:
+    """Nothing more is sent to a key that was revoked, and its reader learns that the file is not whole."""
+    made = new_key(keyed_wire, scopes=["read"])
+    with _stalled(keyed_server, keyed_long, **bearer(made["secret"])) as connection, connection.makefile("rb") as reading:
+        assert keyed_wire.send("DELETE", f"/v1/keys/{made['id']}").status == 204
+        left = reading.read()
+    assert not left.endswith(b"\r\n0\r\n\r\n")
+    _until(lambda: not _exports_of(keyed_server))
+
+
+def test_a_key_has_some_of_the_exports(keyed_server: Server, keyed_wire: JsonClient, keyed_long: str) -> None:
     """Not all of them; another key gets its own, and one without `read` none."""
-    path = _long_export(keyed_wire, key)
+    path = keyed_long
     secrets = [new_key(keyed_wire, scopes=["read"])["secret"] for _ in range(2)]
     with ExitStack() as readers, JsonClient(keyed_server.url) as client:
         for _ in range(MOST_EXPORTS_OF_KEY):

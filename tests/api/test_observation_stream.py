@@ -44,9 +44,10 @@ def _imported(api: httpx.Client, key: str) -> int:
 class _OpenStream:
     """A stream that is being sent, by hand."""
 
-    def __init__(self, server: Server, key: str) -> None:
+    def __init__(self, server: Server, key: str, secret: str | None = None) -> None:
         self._connection = socket.create_connection(("127.0.0.1", server.port), timeout=60)
         head = f"POST {_E}/{key}/observations HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nContent-Type: application/x-ndjson\r\n"
+        head += "" if secret is None else f"Authorization: Bearer {secret}\r\n"
         self._connection.sendall(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode())
 
     def send(self, piece: bytes) -> None:
@@ -180,6 +181,30 @@ def test_a_failure_says_how_far_it_came(server: Server, wire: JsonClient, key: s
         again = api.post(f"{_E}/{key}/observations", content=body, headers=_NDJSON)
         assert (again.status_code, again.headers["bestarm-lines"]) == (409, "0")
         assert _imported(api, key) == 3
+
+
+@pytest.mark.parametrize("end", ["revoked", "expired"])
+def test_a_stream_ends_with_its_key(keyed_server: Server, keyed_wire: JsonClient, key: str, end: str) -> None:
+    """What is sent after it is not told, however long ago the stream began; the problem tells how far it came."""
+    keyed_wire.create(key, arms=arms(2))
+    made = new_key(keyed_wire, scopes=["reward"])
+    with (
+        closing(_OpenStream(keyed_server, key, made["secret"])) as stream,
+        keyed_server.client() as api,
+        Rows(keyed_server.database_url) as rows,
+    ):
+        stream.send(b"".join(map(_line, range(3))))
+        _until(lambda: _imported(api, key) == 3)
+        if end == "revoked":
+            assert keyed_wire.send("DELETE", f"/v1/keys/{made['id']}").status == 204
+        else:
+            assert keyed_wire.send("POST", f"/v1/keys/{made['id']}/rotate", {"grace_seconds": 0}).status == 201
+        before = rows.fingerprint()
+        stream.send(b"".join(map(_line, range(3, 9))))
+        status, problem = stream.answer()
+        assert (status, problem["code"]) == (401, "unauthorized")
+        assert "up to number 3 are durable" in problem["detail"]
+        assert rows.fingerprint() == before
 
 
 @pytest.mark.parametrize(

@@ -28,9 +28,10 @@ def flags(new_database: NewDatabase) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="module")
-def ofrep(flags: Server) -> Iterator[httpx.Client]:
-    """A client of it, with the administrator's key."""
+def ofrep(flags: Server, admin: JsonClient) -> Iterator[httpx.Client]:
+    """A client of it, with a stored key: the administrator's own has no tokens."""
     with flags.client() as client:
+        client.headers.update(bearer(new_key(admin, scopes=["admin"])["secret"]))
         yield client
 
 

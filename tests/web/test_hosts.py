@@ -43,6 +43,15 @@ def test_other_names_must_be_allowed() -> None:
         )
 
 
+def test_without_keys_no_made_up_name_leads_to_it() -> None:
+    """Addresses and loopback's names do, which no page of another site can let lead here; other names once they are listed."""
+    insecure = AllowedHosts("10.1.2.3", [], insecure=True)
+    assert [insecure.accepts(host) for host in _FOREIGN] == [False] * 4 + [True] * 2
+    assert all(insecure.accepts(host) for host in _LOOPBACK)
+    assert AllowedHosts("10.1.2.3", ["evil.example"], insecure=True).accepts(b"evil.example:8000")
+    assert not AllowedHosts("127.0.0.1", [], insecure=True).accepts(b"10.1.2.3")
+
+
 def test_made_up_names_do_not_fill_the_memory() -> None:
     """What was accepted is remembered, but not everything for ever."""
     hosts = AllowedHosts("10.1.2.3", [])

@@ -6,14 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from service.domain.api_keys import digest_of
-from service.domain.browser_sessions import (
-    ACCOUNT_PREFIX,
-    MOST_SESSIONS,
-    SESSION_SECONDS,
-    BrowserSession,
-    basis_of,
-    new_token,
-)
+from service.domain.browser_sessions import ACCOUNT_PREFIX, BrowserSession, basis_of, new_token
+from service.domain.limits import MOST_SESSIONS, SESSION_SECONDS
 from service.engine.clock import now_microseconds
 from service.errors import Conflict, Forbidden
 from service.storage.queries import stored_sessions

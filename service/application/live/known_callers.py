@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
     from service.domain.api_keys import ApiKey
     from service.domain.browser_sessions import BrowserSession
-    from service.storage.database import Connection, Database
+    from service.storage.database import Database
+    from service.storage.queries.change_follower import Changes
 
 # How often a worker asks for changes.
 REFRESH_SECONDS = 0.5
@@ -37,29 +38,43 @@ REFRESH_SECONDS = 0.5
 _TRUSTED_SECONDS = 1.5
 # A key that is not known may have been made a moment ago and is looked for; but whoever guesses waits together with others.
 _LOOK_AGAIN_SECONDS = 0.25
-# Keys read at a time, so that the event loop is not held by ten thousand of them.
-_KEYS_AT_ONCE = 500
 # The use of a key is written down at most so often.
 _USE_WRITTEN_SECONDS = 60.0
 ADMIN_ID = "admin"
 ADMIN_LABEL = "BESTARM_ADMIN_KEY"
 
 
+def _nothing() -> None:
+    """Nobody wants to know."""
+
+
 class KnownCallers:
     """One per worker."""
 
-    def __init__(self, database: Database, admin_key: str | None, provider: bytes | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        admin_key: str | None,
+        provider: bytes | None = None,
+        *,
+        may_be_open: bool = False,
+        when_open: Callable[[], None] = _nothing,
+    ) -> None:
+        """`may_be_open` if only those may reach the service who may do everything, as long as there are no keys."""
         self._database = database
         self._admin = None if not admin_key else digest_of(admin_key.encode())
         self._provider = provider
         """The digest of the settings by which accounts of an identity provider sign in."""
-        self._may_be_open = self._admin is None and provider is None
+        self._may_be_open = may_be_open and self._admin is None and provider is None
+        self._when_open = when_open
+        self.is_open = False
+        """There are no keys, and never were any, as far as is known: whoever reaches the service may do everything."""
         self.sessions = KnownSessions(database)
         self._by_digest: dict[bytes, Caller] = {}
         self._digests: dict[str, bytes] = {}
         """By the id of the key."""
         self._revoked: set[bytes] = set()
-        self._change = 0
+        self._changes = stored_api_keys.follower()
         self._trusted_until = 0.0
         self._known_as_of = -math.inf
         self._refreshing: asyncio.Task[None] | None = None
@@ -72,16 +87,11 @@ class KnownCallers:
         if self._admin is not None:
             self._by_digest[self._admin] = Caller(ALL_SCOPES, ADMIN_ID, ADMIN_LABEL)
 
-    @property
-    def is_open(self) -> bool:
-        """There are no keys, and never were any: whoever reaches the service may do everything."""
-        return self._may_be_open and self._change == 0
-
     def known(self, digest: bytes | None) -> Caller | None:
         """The caller with this digest, or anybody where there are no keys, if that is known without a look into the database."""
         if time.monotonic() > self._trusted_until:
             return None
-        if self._may_be_open and not self._change:
+        if self.is_open:
             return ANYBODY
         caller = self._by_digest.get(digest) if digest is not None else None
         if caller is None or (caller.expires_at is not None and caller.expires_at <= now_microseconds()):
@@ -209,8 +219,12 @@ class KnownCallers:
         await self._refresh_since(asked)
 
     async def renew(self) -> None:
-        """Know what is stored by now: one that is under way may have looked too early."""
-        await self._refresh_since(time.monotonic())
+        """Know what was just stored: a look that is under way may have come too early.
+
+        If the database is away by now, whoever stored it is told nothing of that: it is stored, and learned later, as elsewhere.
+        """
+        with suppress(DatabaseUnavailable):
+            await self._refresh_since(time.monotonic())
 
     async def _refresh_since(self, asked: float) -> None:
         while self._known_as_of < asked:
@@ -231,7 +245,7 @@ class KnownCallers:
         due = {key for key in used if now - self._use_written.get(key, -_USE_WRITTEN_SECONDS) >= _USE_WRITTEN_SECONDS}
         if due:
             async with self._database.writing() as connection:
-                await stored_api_keys.note_use(connection, due, now_microseconds())
+                await stored_api_keys.note_use(connection, due, now_microseconds(), int(_USE_WRITTEN_SECONDS * 1_000_000))
             self._use_written |= dict.fromkeys(due, now)
 
     async def start(self) -> None:
@@ -240,38 +254,29 @@ class KnownCallers:
             await self.refresh()
 
     async def _refresh(self) -> None:
-        began, knows_all = time.monotonic(), False
-        while not knows_all:
-            async with self._database.reading() as connection:
-                # Sessions first: the key of every session that is found is then there to be found, too.
-                knows_sessions = await self.sessions.refresh(connection)
-                knows_all = await self._refresh_keys(connection) and knows_sessions
+        began = time.monotonic()
+        async with self._database.reading_apart() as connection:
+            sessions = await self.sessions.changes.look(connection)
+            keys = await self._changes.look(connection)
+        self.sessions.learn(sessions)
+        self._learn(keys)
         self._known_as_of, self._trusted_until = began, began + _TRUSTED_SECONDS
 
-    async def _refresh_keys(self, connection: Connection) -> bool:
-        """Learn some of what has changed; True if that was all."""
-        change = await stored_api_keys.last_change(connection)
-        if change == self._change:
-            return True
-        has_fallen_back = change < self._change  # another database, or this one as it was: numbers are given out again
-        changed = await stored_api_keys.changed_since(connection, 0 if has_fallen_back else self._change, _KEYS_AT_ONCE)
-        if has_fallen_back:
-            self._forget_keys()
-        for number, key in changed:
-            self._change = number
-            self._learn(key)
-        if len(changed) < _KEYS_AT_ONCE:
-            self._change = max(self._change, change)
-        return self._change >= change
+    def _learn(self, changes: Changes[ApiKey]) -> None:
+        """Know what has changed, all at once: nobody finds a good key missing meanwhile."""
+        if changes.is_anew:
+            for digest in self._digests.values():
+                self._by_digest.pop(digest, None)
+            self._digests.clear()
+            self._revoked.clear()
+        for key in changes.rows:
+            self._learn_key(key)
+        self._changes.learned(changes)
+        was_open, self.is_open = self.is_open, self._may_be_open and changes.number == 0
+        if self.is_open and not was_open:
+            self._when_open()
 
-    def _forget_keys(self) -> None:
-        self._change = 0
-        for digest in self._digests.values():
-            self._by_digest.pop(digest, None)
-        self._digests.clear()
-        self._revoked.clear()
-
-    def _learn(self, key: ApiKey) -> None:
+    def _learn_key(self, key: ApiKey) -> None:
         if key.revoked_at is None:
             self._by_digest[key.digest] = key.caller()
             self._digests[key.id] = key.digest

@@ -14,10 +14,9 @@ from service.storage.queries import stored_sessions
 
 if TYPE_CHECKING:
     from service.domain.browser_sessions import BrowserSession
-    from service.storage.database import Connection, Database
+    from service.storage.database import Database
+    from service.storage.queries.change_follower import Changes
 
-# Sessions read at a time, so that the event loop is not held by ten thousand of them.
-_SESSIONS_AT_ONCE = 500
 # Of those that were ended, in memory: the browsers that still send one are few.
 _MOST_ENDED = 10_000
 # How often those are removed whose time is over, and how long they stay: clocks of hosts differ a little.
@@ -33,7 +32,7 @@ class KnownSessions:
         self._by_digest: dict[bytes, BrowserSession] = {}
         self._ended: dict[bytes, None] = {}
         """The digests of those that were ended, in the order in which that was learned."""
-        self._change = 0
+        self.changes = stored_sessions.follower()
 
     def with_token(self, token: bytes) -> BrowserSession | None:
         """The session with this token, good or not."""
@@ -44,23 +43,14 @@ class KnownSessions:
         session = self._by_digest.get(digest)
         return session is not None and session.is_good_at(now_microseconds())
 
-    async def refresh(self, connection: Connection) -> bool:
-        """Learn some of what has changed; True if that was all."""
-        change = await stored_sessions.last_change(connection)
-        if change == self._change:
-            return True
-        has_fallen_back = change < self._change  # another database, or this one as it was: numbers are given out again
-        changed = await stored_sessions.changed_since(connection, 0 if has_fallen_back else self._change, _SESSIONS_AT_ONCE)
-        if has_fallen_back:
-            self._change = 0
+    def learn(self, changes: Changes[BrowserSession]) -> None:
+        """Know what has changed."""
+        if changes.is_anew:
             self._by_digest.clear()
             self._ended.clear()
-        for number, session in changed:
-            self._change = number
+        for session in changes.rows:
             self._learn(session)
-        if len(changed) < _SESSIONS_AT_ONCE:
-            self._change = max(self._change, change)
-        return self._change >= change
+        self.changes.learned(changes)
 
     def _learn(self, session: BrowserSession) -> None:
         self._by_digest[session.digest] = session

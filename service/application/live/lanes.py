@@ -17,12 +17,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 from service.application.live import reader_process
 from service.application.live.export_lane import ExportLane
+from service.application.live.turns import Turns
 from service.domain.limits import MOST_WAITING_READS
 from service.engine import engine_metrics
 from service.errors import Overloaded
 
 if TYPE_CHECKING:
+    from service.application.live.known_callers import KnownCallers
     from service.application.live.reader_process import Read
+    from service.domain.callers import Caller
     from service.storage.database import Database
 
 Result = TypeVar("Result")
@@ -36,14 +39,9 @@ class Lane:
         self._executor: ProcessPoolExecutor | None = None
         self._inside = 0
 
-    @property
-    def is_full(self) -> bool:
-        """Do so many wait that the next one is refused?"""
-        return self._inside > self._most_waiting
-
     async def run(self, read: Read[Result], *arguments: object) -> Result:
         """What the read gives; `Overloaded` if too many wait already."""
-        if self.is_full:
+        if self._inside > self._most_waiting:
             raise Overloaded("Too many expensive requests wait already; try again in a moment.")
         self._inside += 1
         executor = self._executor = self._executor or self._new_executor()
@@ -74,6 +72,29 @@ class Lane:
             await asyncio.to_thread(executor.shutdown, wait=True, cancel_futures=True)
 
 
+class ChangeLane:
+    """The lane of changes. A caller whose key was revoked while others had their turn changes nothing any more."""
+
+    def __init__(self, database: Database, callers: KnownCallers, most_waiting: int = MOST_WAITING_READS) -> None:
+        self._lane = Lane(database, changes=True)
+        self._turns, self._callers = Turns(most_waiting), callers
+
+    @property
+    def is_full(self) -> bool:
+        """Do so many wait that the next one is refused?"""
+        return self._turns.is_full
+
+    async def run(self, caller: Caller, change: Read[Result], *arguments: object) -> Result:
+        """What the change gives, if it is still theirs to make when its turn comes; `Overloaded` if too many wait already."""
+        async with self._turns:
+            await self._callers.require_still_taken(caller)
+            return await self._lane.run(change, *arguments)
+
+    async def close(self) -> None:
+        """End the process, after the change that it is at."""
+        await self._lane.close()
+
+
 def _count(kept: Future[list[engine_metrics.DoneGroup]]) -> None:
     if not kept.cancelled() and kept.exception() is None:
         for done in kept.result():
@@ -89,16 +110,16 @@ class Lanes:
     courses: Lane
     """Everything over time (history, charts, forecasts) and the list at a glance, which is made of it."""
 
-    changes: Lane
+    changes: ChangeLane
     """Large batches, and all that touches the whole of a large experiment."""
 
     exports: ExportLane = field(default_factory=ExportLane)
     """Files, each as long as its reader takes it."""
 
     @classmethod
-    def over(cls, database: Database) -> Lanes:
-        """Lanes whose processes read this database."""
-        return cls(Lane(database), Lane(database), Lane(database, changes=True))
+    def over(cls, database: Database, callers: KnownCallers) -> Lanes:
+        """Lanes whose processes read this database, and change it for these callers."""
+        return cls(Lane(database), Lane(database), ChangeLane(database, callers))
 
     async def close(self) -> None:
         """End the processes."""

@@ -16,8 +16,13 @@ class Turns:
         self._turn = asyncio.Lock()
         self._inside = 0
 
+    @property
+    def is_full(self) -> bool:
+        """Do so many wait that the next one is refused?"""
+        return self._inside > self._most_waiting
+
     async def __aenter__(self) -> None:
-        if self._inside > self._most_waiting:
+        if self.is_full:
             raise Overloaded("Too many expensive requests wait already; try again in a moment.")
         self._inside += 1
         try:

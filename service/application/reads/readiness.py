@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 async def require_ready(database: Database) -> None:
     """Raise unless the database answers, and is at this release's migration or at a later one that this release may run on."""
-    async with database.reading() as connection:
+    async with database.probing() as connection:
         await migrate.require_usable(connection)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import insert, inspect, or_, select, update
 
 from service.domain.api_keys import ApiKey
 from service.storage.access_tables import api_key_changes, api_keys
+from service.storage.queries.change_follower import ChangeFollower, next_change
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -19,13 +20,6 @@ if TYPE_CHECKING:
 _LISTS = ("scopes", "experiments", "origins")
 
 
-async def _next_change(connection: AsyncConnection) -> int:
-    """The number of the change that this transaction makes; the next one waits for its end."""
-    moved = update(api_key_changes).values(number=api_key_changes.c.number + 1).returning(api_key_changes.c.number)
-    number: int = (await connection.execute(moved)).scalar_one()
-    return number
-
-
 async def hold(connection: AsyncConnection) -> None:
     """Nobody else changes keys until this transaction ends."""
     await connection.execute(select(api_key_changes).with_for_update())
@@ -33,12 +27,12 @@ async def hold(connection: AsyncConnection) -> None:
 
 async def insert_key(connection: AsyncConnection, key: ApiKey) -> None:
     """One more key."""
-    await connection.execute(insert(api_keys).values(**_values(key), change=await _next_change(connection)))
+    await connection.execute(insert(api_keys).values(**_values(key), change=await next_change(connection, api_key_changes)))
 
 
 async def replace_key(connection: AsyncConnection, key: ApiKey) -> None:
     """The key as it is from now on."""
-    change = await _next_change(connection)
+    change = await next_change(connection, api_key_changes)
     await connection.execute(update(api_keys).where(api_keys.c.id == key.id).values(**_values(key), change=change))
 
 
@@ -56,10 +50,12 @@ async def page_of_keys(connection: AsyncConnection, *, before: int | None, limit
     return [(row["number"], _key_from(row)) for row in found.mappings()]
 
 
-async def last_change(connection: AsyncConnection) -> int:
-    """The number of the last change; 0 if there never was a key."""
-    number: int = (await connection.execute(select(api_key_changes.c.number))).scalar_one()
-    return number
+async def were_there_any(connection: AsyncConnection) -> bool:
+    """Was there ever a key? A database that is older than keys has not even the table."""
+    if not await connection.run_sync(lambda sync: inspect(sync).has_table(api_key_changes.name)):
+        return False
+    last: int = (await connection.execute(select(api_key_changes.c.number))).scalar_one()
+    return last > 0
 
 
 async def changed_since(connection: AsyncConnection, change: int, limit: int) -> Sequence[tuple[int, ApiKey]]:
@@ -68,9 +64,15 @@ async def changed_since(connection: AsyncConnection, change: int, limit: int) ->
     return [(row["change"], _key_from(row)) for row in (await connection.execute(wanted)).mappings()]
 
 
-async def note_use(connection: AsyncConnection, key_ids: Collection[str], at: int) -> None:
-    """These keys were used. No change: nobody has to know at once."""
-    await connection.execute(update(api_keys).where(api_keys.c.id.in_(key_ids)).values(last_used_at=at))
+def follower() -> ChangeFollower[ApiKey]:
+    """For a worker that knows all keys."""
+    return ChangeFollower(api_key_changes, changed_since)
+
+
+async def note_use(connection: AsyncConnection, key_ids: Collection[str], at: int, every: int) -> None:
+    """These keys were used, if no worker said so within that time. No change: nobody has to know at once."""
+    said_long_ago = or_(api_keys.c.last_used_at.is_(None), api_keys.c.last_used_at <= at - every)
+    await connection.execute(update(api_keys).where(api_keys.c.id.in_(key_ids), said_long_ago).values(last_used_at=at))
 
 
 def _values(key: ApiKey) -> dict[str, Any]:

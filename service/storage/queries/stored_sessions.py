@@ -9,6 +9,7 @@ from sqlalchemy import delete, func, insert, select, update
 
 from service.domain.browser_sessions import BrowserSession
 from service.storage.access_tables import session_changes, sessions
+from service.storage.queries.change_follower import ChangeFollower, next_change
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,22 +18,15 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
 
-async def _next_change(connection: AsyncConnection) -> int:
-    """The number of the change that this transaction makes; the next one waits for its end."""
-    moved = update(session_changes).values(number=session_changes.c.number + 1).returning(session_changes.c.number)
-    number: int = (await connection.execute(moved)).scalar_one()
-    return number
-
-
 async def insert_session(connection: AsyncConnection, session: BrowserSession) -> None:
     """Store a session, as a change that other workers will read."""
-    await connection.execute(insert(sessions).values(**_values(session), change=await _next_change(connection)))
+    await connection.execute(insert(sessions).values(**_values(session), change=await next_change(connection, session_changes)))
 
 
 async def end(connection: AsyncConnection, digest: bytes, at: int) -> None:
     """It is over. Its row stays until its time would have been, so that every worker hears of it."""
     ended = update(sessions).where(sessions.c.digest == digest, sessions.c.ended_at.is_(None))
-    await connection.execute(ended.values(ended_at=at, change=await _next_change(connection)))
+    await connection.execute(ended.values(ended_at=at, change=await next_change(connection, session_changes)))
 
 
 async def oldest_beyond(connection: AsyncConnection, caller: str, limit: int, now: int) -> bytes | None:
@@ -45,16 +39,15 @@ async def oldest_beyond(connection: AsyncConnection, caller: str, limit: int, no
     return bytes((await connection.execute(oldest)).scalar_one())
 
 
-async def last_change(connection: AsyncConnection) -> int:
-    """The number of the last change; 0 if nobody ever signed in."""
-    number: int = (await connection.execute(select(session_changes.c.number))).scalar_one()
-    return number
-
-
 async def changed_since(connection: AsyncConnection, change: int, limit: int) -> Sequence[tuple[int, BrowserSession]]:
     """Sessions that changed after this change, with the number of their last one, in its order."""
     wanted = select(sessions).where(sessions.c.change > change).order_by(sessions.c.change).limit(limit)
     return [(row["change"], _session_from(row)) for row in (await connection.execute(wanted)).mappings()]
+
+
+def follower() -> ChangeFollower[BrowserSession]:
+    """For a worker that knows all sessions."""
+    return ChangeFollower(session_changes, changed_since)
 
 
 async def forget(connection: AsyncConnection, before: int) -> None:

@@ -43,13 +43,18 @@ def forget(response: Response, *, tls: bool) -> None:
     response.delete_cookie(_name(tls=tls), path="/", secure=tls, httponly=True, samesite="lax")
 
 
+def _may_be_part(part: object) -> bool:
+    """Random texts and a path of ours are plain; what is not, somebody else has written."""
+    return isinstance(part, str) and part != "" and part.isascii()
+
+
 def attempt_in(headers: Iterable[tuple[bytes, bytes]], *, tls: bool) -> SignInAttempt | None:
     """What the browser kept; None if there is nothing that can be read."""
     written = cookies_in(headers).get(_name(tls=tls).encode(), b"")
     try:
         parts = json.loads(base64.urlsafe_b64decode(written))
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    if not (isinstance(parts, list) and len(parts) == _PARTS and all(isinstance(part, str) and part for part in parts)):
+    if not (isinstance(parts, list) and len(parts) == _PARTS and all(map(_may_be_part, parts))):
         return None
     return SignInAttempt(*parts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from service.domain.browser_sessions import SESSION_SECONDS
+from service.domain.limits import SESSION_SECONDS
 from service.web.hosts import is_loopback, name_in
 
 if TYPE_CHECKING:

@@ -92,14 +92,14 @@ class _Stream:
             raise told.failure
 
     async def _told(self, part: bytes) -> ToldLines:
-        """In the lane; a stream that is under way waits a while for a place there rather than fail."""
+        """In the lane, if the key is still good; a stream that is under way waits a while for a place there rather than fail."""
         lane = self._context.lanes.changes
         for _ in range(MOST_WAITING_READS):
             if not lane.is_full:
                 break
             await asyncio.sleep(_FULL_SECONDS)
         # Once: where its process ends, it may have told some of them, and a line without an id would count again.
-        return await lane.run(tell_lines, self._access, self.through, part)
+        return await lane.run(self._access.caller, tell_lines, self._access, self.through, part)
 
 
 async def _next_piece(request: Request) -> dict[str, Any] | None:

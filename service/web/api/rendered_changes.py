@@ -41,11 +41,16 @@ class Changed:
     etag: str
 
 
-async def _performed(context: Context, key: str, change: Callable[..., Awaitable[Any]], *arguments: object) -> Any:  # noqa: ANN401 - what the change gives
+async def _performed(
+    context: Context,
+    access: Access,
+    change: Callable[..., Awaitable[Any]],
+    *arguments: object,
+) -> Any:  # noqa: ANN401 - what the change gives
     """Make a change of the whole experiment here, or in the lane if that is large."""
-    if (await experiment_descriptions.size_of(context, key)).is_large:
-        return await context.lanes.changes.run(change, *arguments)
-    return await change(context, *arguments)
+    if (await experiment_descriptions.size_of(context, access.key)).is_large:
+        return await context.lanes.changes.run(access.caller, change, access, *arguments)
+    return await change(context, access, *arguments)
 
 
 def _changed(rendered: Rendered, etag_of: Callable[[bytes], str]) -> Changed:
@@ -61,25 +66,25 @@ async def create_experiment(
 ) -> Changed:
     """A new experiment, from a body of this size."""
     if len(members) > FEW_ARMS or body_bytes > LARGE_VALUES_BYTES:
-        return await context.lanes.changes.run(_create, caller, experiment, members, once)
+        return await context.lanes.changes.run(caller, _create, caller, experiment, members, once)
     return await _create(context, caller, experiment, members, once)
 
 
 async def duplicate_experiment(context: Context, source: Access, key: str, once: Once[Described]) -> Changed:
     """A draft like another experiment."""
-    made: Changed = await _performed(context, source.key, _duplicate, source, key, once)
+    made: Changed = await _performed(context, source, _duplicate, key, once)
     return made
 
 
 async def patch_experiment(context: Context, access: Access, fields: dict[str, Any], if_match: str | None) -> Changed:
     """An experiment with other settings."""
-    changed: Changed = await _performed(context, access.key, _patch, access, fields, if_match)
+    changed: Changed = await _performed(context, access, _patch, fields, if_match)
     return changed
 
 
 async def move_experiment(context: Context, access: Access, move: LifecycleMove, once: Once[Described]) -> Changed:
     """An experiment after a move of its life."""
-    moved: Changed = await _performed(context, access.key, _move, access, move, once)
+    moved: Changed = await _performed(context, access, _move, move, once)
     return moved
 
 
@@ -88,18 +93,18 @@ async def delete_experiment(context: Context, access: Access, confirmed: str, if
     if if_match is None:
         await delete.delete(context, access, confirmed)
     else:
-        await _performed(context, access.key, _delete, access, confirmed, if_match)
+        await _performed(context, access, _delete, confirmed, if_match)
 
 
 async def add_arm(context: Context, access: Access, arm: Arm, once: Once[ArmRecord]) -> Changed:
     """A new arm."""
-    added: Changed = await _performed(context, access.key, _add_arm, access, arm, once)
+    added: Changed = await _performed(context, access, _add_arm, arm, once)
     return added
 
 
 async def patch_arm(context: Context, access: Access, arm: str, fields: dict[str, Any], if_match: str | None) -> Changed:
     """An arm with another name, value, floor or status."""
-    changed: Changed = await _performed(context, access.key, _patch_arm, access, arm, fields, if_match)
+    changed: Changed = await _performed(context, access, _patch_arm, arm, fields, if_match)
     return changed
 
 
@@ -113,14 +118,14 @@ async def ask_many(
         quick = len(units) * (FEW_ARMS + arms_there) <= MOST_QUICK_BATCH
     if quick:
         return await _ask_many(context, access, units, once, by_count)
-    return await context.lanes.changes.run(_ask_many, access, units, once, by_count)
+    return await context.lanes.changes.run(access.caller, _ask_many, access, units, once, by_count)
 
 
 async def tell_many(context: Context, access: Access, command: TellMany | Observe, once: Once[list[TellResult]]) -> Rendered:
     """The outcomes of a batch of rewards or observations."""
     if command.weight <= MOST_QUICK_ITEMS:
         return await _tell_many(context, access, command, once)
-    return await context.lanes.changes.run(_tell_many, access, command, once)
+    return await context.lanes.changes.run(access.caller, _tell_many, access, command, once)
 
 
 # -- what is performed, here or in the lane -----------------------------------------------------------------------------------

@@ -10,14 +10,18 @@ from fastapi import Response
 
 from service.application.live.export_lane import ExportBroken, ExportFailed
 from service.domain.limits import LONGEST_EXPORT_SECONDS
+from service.errors import BestArmError
 from service.web.exports import export_process
 from service.web.exports.export_file import MEDIA_TYPES
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from starlette.types import Receive, Scope, Send
 
     from service.application.context import Context
     from service.application.live.export_lane import RunningExport
+    from service.application.live.known_callers import KnownCallers
     from service.domain.callers import Caller
     from service.web.exports.export_file import FileOrder
 
@@ -50,7 +54,8 @@ class ExportResponse(Response):
                 self.headers["Bestarm-Version"] = str(export.version)
                 await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
                 async with asyncio.timeout(LONGEST_EXPORT_SECONDS):
-                    await _send_all(export, send, scope["app"].state.connections.limits.body_seconds)
+                    pieces = _pieces_for(export, self._context.callers, self._caller)
+                    await _send_all(pieces, send, scope["app"].state.connections.limits.body_seconds)
             except (ExportBroken, ExportFailed, TimeoutError) as broken:
                 if not watch.done():  # its reader is still there, and sees that the file has no end
                     of, reason = self._wanted.order.of, str(broken) or "its reader takes too long"
@@ -59,9 +64,19 @@ class ExportResponse(Response):
                 watch.cancel()
 
 
-async def _send_all(export: RunningExport, send: Send, piece_seconds: float) -> None:
-    """Every piece has to be taken in time: a reader that has stopped would keep its place for ever."""
+async def _pieces_for(export: RunningExport, callers: KnownCallers, caller: Caller) -> AsyncIterator[bytes]:
+    """The pieces as long as they are for this caller: a file that is read for an hour ends with its key."""
     async for piece in export.pieces():
+        try:
+            await callers.require_still_taken(caller)
+        except BestArmError as refused:
+            raise ExportBroken(f"Its key: {refused.reason or refused}") from refused
+        yield piece
+
+
+async def _send_all(pieces: AsyncIterator[bytes], send: Send, piece_seconds: float) -> None:
+    """Every piece has to be taken in time: a reader that has stopped would keep its place for ever."""
+    async for piece in pieces:
         async with asyncio.timeout(piece_seconds):
             await send({"type": "http.response.body", "body": piece, "more_body": True})
     await send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -7,6 +7,7 @@ would read alike: every line is whole and plain, no header comes twice, and the 
 
 from __future__ import annotations
 
+import hmac
 import re
 from collections.abc import Callable, Container
 from time import perf_counter
@@ -183,7 +184,7 @@ def _caller(authorization: bytes | None, known: Known, last: LastKey) -> Caller 
     """Who it is, or the secret that is not known; what pages send, whose origin is looked at, takes the long way."""
     if authorization is None:
         return known(None)
-    if authorization == last.header:
+    if last.header is not None and hmac.compare_digest(authorization, last.header):
         caller = known(last.digest)
         if caller is not None:
             return caller

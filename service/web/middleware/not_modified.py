@@ -11,6 +11,7 @@ from service.domain.limits import KEY_PATTERN
 from service.errors import BestArmError
 from service.web.access.credentials import CALLER, admit, identify
 from service.web.etags import VERSION_READ, etag_of, matches
+from service.web.middleware.same_origin import wants_what_is_not_theirs
 from service.web.request_context import name_request
 from service.web.request_metrics import count_request
 
@@ -44,7 +45,7 @@ class NotModifiedMiddleware:
         asked = _PATH.fullmatch(scope["path"]) if plain else None
         headers: dict[bytes, bytes] = dict(scope["headers"]) if asked else {}
         known = headers.get(b"if-none-match")
-        if asked is None or known is None:
+        if asked is None or known is None or wants_what_is_not_theirs(scope):
             await self.app(scope, receive, send)
             return
         began = perf_counter()

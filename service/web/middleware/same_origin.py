@@ -31,7 +31,7 @@ def is_foreign(headers: list[tuple[bytes, bytes]]) -> bool:
     return any(value.partition(b"://")[2] != host for name, value in headers if name == b"origin")
 
 
-def _is_refused(scope: Scope) -> bool:
+def wants_what_is_not_theirs(scope: Scope) -> bool:
     """Does a page of another site want what is not for it? Preflights are answered by what follows."""
     headers = scope["headers"]
     if scope["method"] in _READS:
@@ -55,7 +55,7 @@ class SameOriginMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on what is not from a page of another site."""
-        if scope["type"] == "http" and _is_refused(scope):
+        if scope["type"] == "http" and wants_what_is_not_theirs(scope):
             refused = problem(403, "cross_site_request", "A page of another site may not read or change anything here.")
             await refused(scope, receive, send)
             return

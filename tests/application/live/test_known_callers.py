@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,13 @@ from service.application.commands.idempotency import Once
 from service.application.commands.manage_keys import NewKey, WantedKey, create, revoke
 from service.application.live import known_callers
 from service.application.live.known_callers import KnownCallers
-from service.domain.callers import SERVICE
+from service.application.reads.readiness import require_ready
+from service.domain.callers import ANYBODY, SERVICE
 from service.engine.clock import now_microseconds
 from service.errors import DatabaseUnavailable, Unauthorized
 from service.storage.database import Database
-from service.storage.queries import stored_api_keys
+from service.storage.queries import change_follower, stored_api_keys
+from testing.databases import NewDatabase
 
 ADMIN = "the administrator's key of this test"
 
@@ -96,7 +99,7 @@ def test_a_database_that_is_away_lets_nobody_in(tmp_path: Path) -> None:
 
 def test_many_keys_are_learned_a_few_at_a_time(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of them, in the end, those that were revoked meanwhile included."""
-    monkeypatch.setattr(known_callers, "_KEYS_AT_ONCE", 2)
+    monkeypatch.setattr(change_follower, "_AT_ONCE", 2)
 
     async def doing(database: Database) -> None:
         made = [await _new_key(database) for _ in range(5)]
@@ -110,7 +113,7 @@ def test_many_keys_are_learned_a_few_at_a_time(database_url: str, monkeypatch: p
 
 
 def test_use_is_written_once_a_minute(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However often a key is used: the first use at once, and the next one that is a minute later."""
+    """However often a key is used, and in how many workers: the first use at once, and the next one that is a minute later."""
 
     async def doing(database: Database) -> None:
         name, secret = await _new_key(database)
@@ -128,6 +131,10 @@ def test_use_is_written_once_a_minute(database_url: str, monkeypatch: pytest.Mon
         assert first is not None
         assert began <= first <= now_microseconds()
         assert await last_use() == first
+        other = KnownCallers(database, None)
+        await other.identified(secret)
+        await other.round()
+        assert await last_use() == first, "another worker has not written it down yet, but this one has"
         monkeypatch.setattr(known_callers, "_USE_WRITTEN_SECONDS", 0.0)
         assert (await last_use() or 0) > first
 
@@ -148,5 +155,91 @@ def test_keys_are_learned_anew_after_a_fallback(database_url: str) -> None:
         await callers.refresh()
         assert callers.refusal_of(kept[1], is_new=False) is None
         assert callers.refusal_of(lost[1], is_new=False) is not None
+
+    _run(database_url, doing)
+
+
+def test_a_failover_that_lost_a_change_is_noticed_although_its_number_was_given_out_again(
+    postgresql_databases: NewDatabase,
+) -> None:
+    """The connection was lost, so nothing that was known goes on: what others stored since is known, what was lost is not."""
+
+    async def doing(database: Database) -> None:
+        kept, lost = await _new_key(database), await _new_key(database)
+        callers = KnownCallers(database, None)
+        await callers.refresh()
+        async with database.writing() as connection:
+            await connection.exec_driver_sql(f"DELETE FROM api_keys WHERE id = '{lost[0]}'")
+            await connection.exec_driver_sql("UPDATE api_key_changes SET number = number - 1")
+        made = await _new_key(database)  # with the number of the one that was lost
+        await callers.refresh()
+        assert callers.refusal_of(lost[1], is_new=False) is None, "as far as anybody could tell by the number"
+        async with database.reading() as connection:
+            others = "datname = current_database() AND pid <> pg_backend_pid()"
+            await connection.exec_driver_sql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")
+        await asyncio.sleep(0.1)
+        await callers.refresh()
+        assert [callers.refusal_of(secret, is_new=False) is None for _, secret in (kept, lost, made)] == [True, False, True]
+
+    _run(postgresql_databases(), doing)
+
+
+@pytest.mark.parametrize("may_be_open", [True, False])
+def test_a_service_is_open_only_where_it_may_be(database_url: str, may_be_open: bool) -> None:  # noqa: FBT001 - parametrized
+    """Not before the keys were looked for, and beyond loopback not even if the database is one from before the first key."""
+    said = []
+
+    async def doing(database: Database) -> None:
+        callers = KnownCallers(database, None, may_be_open=may_be_open, when_open=lambda: said.append("open"))
+        assert not callers.is_open, "nobody has looked yet"
+        _, secret = await _new_key(database)
+        await callers.identified(secret)
+        assert not callers.is_open
+        async with database.writing() as connection:
+            await connection.exec_driver_sql("DELETE FROM api_keys")
+            await connection.exec_driver_sql("UPDATE api_key_changes SET number = 0")
+        for _ in range(2):
+            await callers.refresh()
+        assert callers.is_open is may_be_open
+        if may_be_open:
+            assert await callers.identified(None) is ANYBODY
+        else:
+            assert callers.known(None) is None
+            with pytest.raises(Unauthorized):
+                await callers.identified(None)
+
+    _run(database_url, doing)
+    assert said == ["open"] * may_be_open
+
+
+def test_a_worker_whose_database_is_away_does_not_say_that_there_are_no_keys(tmp_path: Path) -> None:
+    """It starts, and says nothing of what it does not know; and whoever has stored a key is not told that it failed."""
+    said = []
+
+    async def doing(database: Database) -> None:
+        callers = KnownCallers(database, None, may_be_open=True, when_open=lambda: said.append("open"))
+        await callers.start()
+        assert not callers.is_open
+        await callers.renew()  # after a commit
+
+    _run(f"sqlite:///{tmp_path}/nowhere/bestarm.db", doing)
+    assert not said
+
+
+def test_keys_and_probes_wait_for_no_other_reads(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every connection for reads is taken: the keys stay known, and the service ready, many probes at once included."""
+    monkeypatch.setattr(known_callers, "_TRUSTED_SECONDS", 0.2)
+
+    async def doing(database: Database) -> None:
+        _, secret = await _new_key(database)
+        callers = KnownCallers(database, None)
+        async with AsyncExitStack() as held, asyncio.timeout(5):
+            for _ in range(database.pool_use()[1]):
+                await held.enter_async_context(database.reading())
+            for _ in range(3):
+                probes = [asyncio.create_task(require_ready(database)) for _ in range(20)]
+                assert (await callers.identified(secret)).scopes == {"read"}
+                await asyncio.gather(*probes)
+                await asyncio.sleep(0.25)
 
     _run(database_url, doing)

@@ -14,12 +14,13 @@ from service.application.live import known_sessions
 from service.application.live.known_callers import REFRESH_SECONDS, KnownCallers
 from service.domain import api_keys, browser_sessions
 from service.domain.api_keys import ApiKey, digest_of
-from service.domain.browser_sessions import MOST_SESSIONS, SESSION_SECONDS, account_id
+from service.domain.browser_sessions import account_id
 from service.domain.callers import SERVICE, Caller
+from service.domain.limits import MOST_SESSIONS, SESSION_SECONDS
 from service.engine.clock import now_microseconds
 from service.errors import Conflict, Forbidden, Unauthorized
 from service.storage.database import Database
-from service.storage.queries import stored_api_keys, stored_sessions
+from service.storage.queries import change_follower, stored_api_keys, stored_sessions
 
 ADMIN = "the administrator's key of this test"
 GROUND = digest_of(b"the settings of a provider")
@@ -192,7 +193,7 @@ def test_those_that_were_ended_fill_no_memory(place: Place, monkeypatch: pytest.
 
 def test_many_sessions_are_learned_a_few_at_a_time(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of them, in the end."""
-    monkeypatch.setattr(known_sessions, "_SESSIONS_AT_ONCE", 2)
+    monkeypatch.setattr(change_follower, "_AT_ONCE", 2)
     here = place.worker()
     made = [place.session(here, ADMIN) for _ in range(5)]
     assert [place.who(place.worker(), one) is not None for one in made] == [True] * 5

@@ -10,14 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from service.application.live.lanes import Lane
+from service.application.commands.idempotency import Once
+from service.application.commands.manage_keys import NewKey, WantedKey, create, revoke
+from service.application.live.known_callers import KnownCallers
+from service.application.live.lanes import ChangeLane, Lane
 from service.application.live.reader import Reader
 from service.application.live.reader_process import ReadFailed
-from service.errors import ArmNotFound, BestArmError, InvalidValue, Overloaded
+from service.domain.callers import SERVICE
+from service.errors import ArmNotFound, BestArmError, InvalidValue, Overloaded, Unauthorized
 from service.storage.database import Database
 from service.storage.queries import stored_experiments
 
 pytestmark = pytest.mark.process
+_ADMIN = "the administrator's key of this test"
 
 
 async def own_process(_reader: Reader) -> int:
@@ -41,6 +46,11 @@ async def look_for(reader: Reader, key: str) -> int:
     """A read of the database."""
     async with reader.database.reading() as connection:
         return await stored_experiments.experiment_id_of(connection, key)
+
+
+async def make_file(_reader: Reader, path: Path) -> None:
+    """A change that can be seen."""
+    await asyncio.to_thread(path.touch)
 
 
 async def refuse(_reader: Reader, error: BestArmError) -> None:
@@ -108,6 +118,41 @@ def test_too_many_that_wait_are_refused_at_once(sqlite_url: str, tmp_path: Path)
             assert await lane.run(own_process)
         finally:
             await lane.close()
+
+    asyncio.run(study())
+
+
+def test_a_change_that_waits_ends_with_its_key(database_url: str, tmp_path: Path) -> None:
+    """Revoked while others have their turn, it is not made when its own comes; whoever came before and after is served."""
+    go, changed = tmp_path / "go", tmp_path / "changed"
+    once: Once[NewKey] = Once("keys", None, "", creates=True, render=lambda made: f"{made.key.id} {made.secret}".encode())
+
+    async def study() -> None:
+        database = Database(database_url)
+        callers = KnownCallers(database, _ADMIN)
+        lane = ChangeLane(database, callers, most_waiting=2)
+        try:
+            made = await create(database, SERVICE, WantedKey("a changer's", frozenset({"manage"})), once)
+            name, secret = made.written().split()
+            admin, leaving = await callers.identified(_ADMIN.encode()), await callers.identified(secret)
+            first = asyncio.create_task(lane.run(admin, wait_for_file, go))
+            waiting = asyncio.create_task(lane.run(leaving, make_file, changed))
+            last = asyncio.create_task(lane.run(admin, own_process))
+            await asyncio.sleep(0)
+            assert lane.is_full
+            with pytest.raises(Overloaded):
+                await lane.run(admin, own_process)
+            await revoke(database, SERVICE, name.decode())
+            await callers.renew()
+            await asyncio.to_thread(go.touch)
+            assert await first == go
+            with pytest.raises(Unauthorized):
+                await waiting
+            assert await last != os.getpid()
+            assert not await asyncio.to_thread(changed.exists)
+        finally:
+            await lane.close()
+            await database.close()
 
     asyncio.run(study())
 

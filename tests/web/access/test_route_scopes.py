@@ -66,8 +66,6 @@ _FAST = {("POST", f"{_E}/assignments"), ("POST", f"{_E}/assignments/{{id}}/rewar
 _DELETED_ONCE = ("DELETE", "/v1/webhooks/{id}")
 # A name that a key of some experiments only is not for: it exists, as far as its caller may know.
 _NEW_NAMES = {("POST", "/v1/experiments"), ("POST", f"{_E}/duplicate")}
-
-
 # What an earlier credential has done already, or nobody could do to an experiment that runs: let in, and answered 409.
 _NOT_NOW = {
     ("POST", f"{_E}/start"),

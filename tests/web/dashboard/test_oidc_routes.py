@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import time
 from collections.abc import Iterator
@@ -189,3 +190,18 @@ def test_in_a_browser(browser: Browser, served: Server, provider: ProviderServer
         page.get_by_role("link", name="Sign in with localhost").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Not signed in")
         expect(page.locator("main")).to_contain_text("ann@shop.example, but none of your groups may use this service")
+
+
+@pytest.mark.parametrize(
+    "written",
+    [b'["\\ud800","a","b","c"]', b"[" * 20_000, b'["a","b"]', b"\xff", b'{"a": 1}'],
+    ids=["surrogate", "deep", "short", "bytes", "else"],
+)
+def test_a_made_up_attempt_is_none(served: Server, written: bytes) -> None:
+    """Whatever a browser sends for the attempt that it should have kept, coming back without one is refused in the same words."""
+    with served.client() as client:
+        cookie = {"cookie": f"bestarm_sign_in={base64.urlsafe_b64encode(written).decode()}"}
+        wanted = {"state": "a", "code": "b"}
+        with_it, without = (client.get(f"{_BEGIN}/callback", params=wanted, headers=headers) for headers in (cookie, {}))
+        assert (with_it.status_code, with_it.text) == (without.status_code, without.text)
+        assert with_it.status_code == 401

@@ -1,0 +1,70 @@
+"""Rows that every worker has in memory, learned change by change.
+
+A counter of one row numbers the changes of a table. Whoever changes the table holds the counter until the end of the transaction,
+so nobody sees a later change without an earlier one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
+
+from sqlalchemy import select, update
+
+if TYPE_CHECKING:
+    from sqlalchemy import Table
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+Row = TypeVar("Row")
+ChangedSince: TypeAlias = "Callable[[AsyncConnection, int, int], Awaitable[Sequence[tuple[int, Row]]]]"
+# Rows read at a time, so that the event loop is not held by ten thousand of them.
+_AT_ONCE: Final = 500
+_SERVER: Final = "bestarm.server"
+
+
+async def next_change(connection: AsyncConnection, counter: Table) -> int:
+    """The number of the change that this transaction makes; the next one waits for its end."""
+    moved = update(counter).values(number=counter.c.number + 1).returning(counter.c.number)
+    number: int = (await connection.execute(moved)).scalar_one()
+    return number
+
+
+@dataclass(frozen=True, slots=True)
+class Changes(Generic[Row]):
+    """What is to be learned."""
+
+    number: int
+    """Of the last change; 0 if there never was one."""
+    rows: list[Row]
+    is_anew: bool
+    """They are all that there is: what was known before and is not among them is gone."""
+    server: object
+
+
+class ChangeFollower(Generic[Row]):
+    """Up to which change somebody knows the rows of a table."""
+
+    def __init__(self, counter: Table, changed_since: ChangedSince[Row]) -> None:
+        self._counter, self._changed_since = counter, changed_since
+        self._number, self._server = 0, object()
+
+    async def look(self, connection: AsyncConnection) -> Changes[Row]:
+        """What has changed since what was learned last.
+
+        All of it, where the number has fallen back, and over a new connection: behind it may be a server that has lost changes,
+        as after a failover to a standby that was behind, and has given their numbers to others.
+        """
+        last: int = (await connection.execute(select(self._counter.c.number))).scalar_one()
+        server = connection.info.setdefault(_SERVER, object())
+        is_anew = server is not self._server or last < self._number
+        known, rows = 0 if is_anew else self._number, []
+        while known < last:
+            changed = await self._changed_since(connection, known, _AT_ONCE)
+            rows += [row for _, row in changed]
+            known = changed[-1][0] if len(changed) == _AT_ONCE else last
+        return Changes(last, rows, is_anew, server)
+
+    def learned(self, changes: Changes[Row]) -> None:
+        """They are known now."""
+        self._number, self._server = changes.number, changes.server
