@@ -13,7 +13,6 @@ import typer
 from rich.markup import escape
 
 from service import __version__, serving
-from service.application.live.known_callers import KnownCallers
 from service.application.reads.readiness import require_ready, schema_of
 from service.command_line import (
     api_key_commands,

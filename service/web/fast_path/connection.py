@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from service.domain import limits
 from service.web.fast_path.flow import FlowOfTurns
 from service.web.problems import problem
 from service.web.request_context import BODY_PACE, name_request

@@ -22,10 +22,10 @@ from service.application.commands.tell import ObservationItem, Observe, RewardIt
 from service.application.copies.dump import dump
 from service.application.copies.dump_file import DumpFile
 from service.application.copies.load import LoadRequest, load
+from service.command_line.experiment_commands import check_settings
 from service.domain.limits import LONGEST_IDEMPOTENCY_KEY
 from service.engine.queue import Command
 from service.errors import ExperimentNotFound, IdempotencyKeyReused, UnitNotFound
-from service.experiment_commands import check_settings
 from service.storage import forgetting
 from service.storage.database import Database
 from service.web.api.views import encode_answers, encode_results
