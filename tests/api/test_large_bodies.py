@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -98,6 +99,18 @@ def test_a_body_with_an_idempotency_key_costs_as_little(alone: Server, body: byt
     waited = _sent_beside_looks(alone, body, {"idempotency-key": "large"})
     assert max(waited) <= 0.1 + 50 * statistics.median(waited)
     assert most_memory(alone) - before <= 25 * len(body)
+
+
+def test_a_large_body_is_validated_like_a_small_one(alone: Server) -> None:
+    """With a pointer to what is wrong; and what is right is taken."""
+    new: dict[str, Any] = {"key": "validated", "arms": [{"key": f"arm-{number}", "value": "x" * 3_000} for number in range(100)]}
+    wrong = new | {"arms": [*new["arms"], {"key": "No key"}]}
+    with alone.client() as client:
+        refused = client.post("/v1/experiments", json=wrong, headers={"idempotency-key": "validated"})
+        assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/arms/100/key")
+        for replayed in (None, "true"):
+            made = client.post("/v1/experiments", json=new, headers={"idempotency-key": "validated"})
+            assert (made.status_code, made.headers.get("idempotency-replayed")) == (201, replayed)
 
 
 def test_uploads_that_never_end_shut_nobody_out(alone: Server) -> None:

@@ -1,4 +1,4 @@
-"""The connections of a process, what each may take of it, and the timer that holds them to it."""
+"""The open connections of a worker: how long each may be kept, and the one timer that looks after all of them."""
 
 from __future__ import annotations
 
@@ -13,21 +13,17 @@ from service.domain import limits
 log = structlog.get_logger(__name__)
 
 
-class Timed(Protocol):
-    """A connection with deadlines for its client, infinite where it has none."""
+class TimedConnection(Protocol):
+    """A connection that writes its own deadlines down."""
 
     deadline: float
-    """When the client must have done its part."""
     unread_deadline: float
-    """When a client that does not read must have gone on."""
 
     def time_out(self) -> None:
-        """The first of them has passed."""
-        ...
+        """The client has not done its part in time."""
 
     def leave_unread(self) -> None:
-        """The second has passed."""
-        ...
+        """The client has not read in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +44,7 @@ class OpenConnections:
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
-        self.open: set[Timed] = set()
+        self.open: set[TimedConnection] = set()
         self._every = min(1.0, limits.head_seconds / 4, limits.body_seconds / 4, limits.keep_alive_seconds / 4)
         self._timer: asyncio.TimerHandle | None = None
 
