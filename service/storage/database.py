@@ -32,6 +32,8 @@ from service.storage.sqlite_connection import connecting
 _SQLITE_MIGRATION_SECONDS = 60.0
 # How long somebody may hold a file before it counts as one that cannot be opened.
 _SQLITE_OPEN_SECONDS = 10.0
+# How long whoever needs a connection waits for one that others have.
+_POOL_SECONDS = 10.0
 # A connection that was used so lately is not asked whether it is still there: its socket would have said otherwise by now.
 _TRUSTED_SECONDS = 1.0
 
@@ -126,9 +128,16 @@ class Database:
 
     @asynccontextmanager
     async def probing(self) -> AsyncIterator[AsyncConnection]:
-        """The same for a probe. They take turns, so that many of them do not keep the keys waiting."""
-        async with self._one_probe, self.reading_apart() as connection:
-            yield connection
+        """The same for a probe. They take turns, so that many of them do not keep the keys waiting; none waits for long."""
+        try:
+            await asyncio.wait_for(self._one_probe.acquire(), _POOL_SECONDS)
+        except TimeoutError as stuck:
+            raise DatabaseUnavailable("The database does not answer.") from stuck
+        try:
+            async with self.reading_apart() as connection:
+                yield connection
+        finally:
+            self._one_probe.release()
 
     @asynccontextmanager
     async def _snapshot(self, engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
@@ -199,13 +208,13 @@ def _postgres_pool(url: URL, pool_size: int, read_seconds: float | None) -> Asyn
     session = {"command_timeout": read_seconds, "server_settings": {"application_name": "bestarm"}}
     if not postgres_hosts.names_several(url):
         return create_async_engine(
-            url, pool_size=pool_size, max_overflow=0, pool_timeout=10, connect_args={"timeout": 10, **session}
+            url, pool_size=pool_size, max_overflow=0, pool_timeout=_POOL_SECONDS, connect_args={"timeout": 10, **session}
         )
 
     def connect() -> Awaitable[object]:
         return hosts.connect(**session)
 
-    engine = create_async_engine(url, pool_size=pool_size, max_overflow=0, pool_timeout=10, async_creator=connect)
+    engine = create_async_engine(url, pool_size=pool_size, max_overflow=0, pool_timeout=_POOL_SECONDS, async_creator=connect)
     hosts = postgres_hosts.PostgresHosts(postgres_hosts.connection_arguments(engine))
     return engine
 

@@ -12,9 +12,11 @@ import pytest
 
 from service.application.commands.idempotency import Once
 from service.application.commands.manage_keys import NewKey, WantedKey, create, revoke
+from service.application.commands.sign_in import sign_in
 from service.application.live import known_callers
 from service.application.live.known_callers import KnownCallers
 from service.application.reads.readiness import require_ready
+from service.domain.api_keys import digest_of
 from service.domain.callers import ANYBODY, SERVICE
 from service.engine.clock import now_microseconds
 from service.errors import DatabaseUnavailable, Unauthorized
@@ -167,19 +169,24 @@ def test_a_failover_that_lost_a_change_is_noticed_although_its_number_was_given_
     async def doing(database: Database) -> None:
         kept, lost = await _new_key(database), await _new_key(database)
         callers = KnownCallers(database, None)
+        person = await callers.identified(kept[1])
+        session = (await sign_in(database, person, digest_of(kept[1]))).session
         await callers.refresh()
         async with database.writing() as connection:
             await connection.exec_driver_sql(f"DELETE FROM api_keys WHERE id = '{lost[0]}'")
             await connection.exec_driver_sql("UPDATE api_key_changes SET number = number - 1")
+            await connection.exec_driver_sql("DELETE FROM sessions")  # as if the one was lost and another came and went
         made = await _new_key(database)  # with the number of the one that was lost
         await callers.refresh()
         assert callers.refusal_of(lost[1], is_new=False) is None, "as far as anybody could tell by the number"
+        assert callers.sessions.is_good(session.digest)
         async with database.reading() as connection:
             others = "datname = current_database() AND pid <> pg_backend_pid()"
             await connection.exec_driver_sql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")
         await asyncio.sleep(0.1)
         await callers.refresh()
         assert [callers.refusal_of(secret, is_new=False) is None for _, secret in (kept, lost, made)] == [True, False, True]
+        assert not callers.sessions.is_good(session.digest)
 
     _run(postgresql_databases(), doing)
 

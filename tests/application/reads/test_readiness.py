@@ -12,7 +12,8 @@ import pytest
 
 from service import __version__
 from service.application.reads.readiness import require_ready, schema_of
-from service.errors import DatabaseNotMigrated
+from service.errors import DatabaseNotMigrated, DatabaseUnavailable
+from service.storage import database
 from service.storage.database import Database
 from service.storage.migrate import head, migrate
 from service.storage.schema_compatibility import TABLE, Schema
@@ -95,3 +96,18 @@ def test_everything_else_is_refused(sqlite_databases: NewDatabase, revision: str
     with pytest.raises(DatabaseNotMigrated) as refused:
         _both(url)
     assert str(refused.value) == sentence
+
+
+def test_a_probe_does_not_wait_for_ever_for_one_that_hangs(sqlite_template: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A database that says nothing keeps the first of them; the others, and what is measured, say that it does not answer."""
+    monkeypatch.setattr(database, "_POOL_SECONDS", 0.1)
+
+    async def run() -> None:
+        opened = Database(f"sqlite:///{sqlite_template}")
+        async with opened.probing():
+            with pytest.raises(DatabaseUnavailable):
+                await require_ready(opened)
+        await require_ready(opened)
+        await opened.close()
+
+    asyncio.run(run())
