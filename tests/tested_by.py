@@ -259,7 +259,6 @@ TESTED_BY = {
     "web/middleware/not_modified.py": "api/test_http.py::test_what_has_not_changed_is_not_modified_for_head_either",
     "web/middleware/request_id.py": "web/test_problems.py::test_a_strange_request_id_is_replaced",
     "web/middleware/request_timing.py": "web/test_request_metrics.py::test_both_ways_of_an_ask_count_under_one_name",
-    "web/fast_path/open_connections.py": "web/fast_path/test_connection.py::test_an_idle_connection_is_kept_for_its_time",
     "web/fast_path/traced_protocol.py": "web/test_request_spans.py::test_an_ask_is_a_request_with_its_group",
     "web/middleware/traced_requests.py": "web/test_request_spans.py::test_an_ask_is_a_request_with_its_group",
     "web/middleware/same_origin.py": "web/dashboard/test_craft.py::test_another_site_cannot_change_anything",
