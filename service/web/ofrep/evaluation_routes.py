@@ -75,13 +75,14 @@ async def evaluate_flags(
     shown = [_item(flag, found) for flag, found in flags.items()]
     answer: dict[str, object] = {"flags": shown}
     token = token_for(context.callers, caller)
-    has_place = context.flag_streams.has_place()
-    if has_place:
+    # Who has no stored key has no token, and nothing else is good for a stream where keys are: it would be refused for ever.
+    has_stream = context.flag_streams.has_place() and (token is not None or caller.id is None)
+    if has_stream:
         address = f"{FLAG_STREAM}?since={since}" + (f"&token={token}" if token else "")
         answer["eventStreams"] = [{"type": "sse", "endpoint": {"requestUri": address}}]
     # A 304 leaves a page with the stream that it was given: it must still be there. From where to listen is no reason for another
     # answer; a page that comes with an older fingerprint evaluates once more.
-    etag = etag_of_content(views.encode([shown, has_place, token]))
+    etag = etag_of_content(views.encode([shown, has_stream, token]))
     if etags.matches(if_none_match, etag):
         return etags.not_modified(etag)
     return json_response(answer, headers={"ETag": etag, "Cache-Control": "no-cache"})

@@ -46,6 +46,8 @@ def test_a_full_worker_names_no_stream(database_url: str) -> None:
 
     async def walk() -> None:
         async with _service(database_url) as (client, context):
+            made = await client.post("/v1/keys", json={"label": "page", "scopes": ["assign"]})
+            client.headers.update(bearer(made.json()["secret"]))
             with ExitStack() as viewers:
                 for _ in range(MOST_STREAMS_OF_KEY):
                     viewers.enter_context(context.streams.one_of(_PAGE))
@@ -59,6 +61,20 @@ def test_a_full_worker_names_no_stream(database_url: str) -> None:
                     assert _is_sent_away(await client.get(_STREAM))
             again = await client.post(_FLAGS, json=_CONTEXT, headers={"If-None-Match": before.headers["etag"]})
             assert again.status_code == 304
+
+    asyncio.run(walk())
+
+
+def test_a_stream_that_is_named_can_be_opened(database_url: str) -> None:
+    """Where there are keys by a token in its address: who can be given none is named no stream."""
+
+    async def walk() -> None:
+        async with _service(database_url) as (client, _):
+            for secret in ADMIN_KEY, (await client.post("/v1/keys", json={"label": "a", "scopes": ["assign"]})).json()["secret"]:
+                answer = await client.post(_FLAGS, json=_CONTEXT, headers=bearer(secret))
+                named = [stream["endpoint"]["requestUri"] for stream in answer.json().get("eventStreams", [])]
+                assert all("token=" in uri for uri in named)
+            assert len(named) == 1
 
     asyncio.run(walk())
 
