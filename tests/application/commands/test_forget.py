@@ -23,6 +23,7 @@ from service.application.copies.dump import dump
 from service.application.copies.dump_file import DumpFile
 from service.application.copies.load import LoadRequest, load
 from service.domain.limits import LONGEST_IDEMPOTENCY_KEY
+from service.engine.queue import Command
 from service.errors import ExperimentNotFound, IdempotencyKeyReused, UnitNotFound
 from service.experiment_commands import check_settings
 from service.storage import forgetting
@@ -167,7 +168,7 @@ def test_no_retry_takes_effect_twice(workers: Workers, *, sticky: bool) -> None:
 def test_a_retry_whose_key_has_the_name_in_it_is_a_new_request(workers: Workers) -> None:
     """The key is the name's last trace and goes with it, so nobody can know that the request was there before."""
     workers.create(_KEY, _ARMS)
-    asks = [Ask(_NAME, f"ask-{_NAME}"), batch([_NAME, "x"], f"batch-{_NAME}")]
+    asks: list[Command[Any]] = [Ask(_NAME, f"ask-{_NAME}"), batch([_NAME, "x"], f"batch-{_NAME}")]
     for command in asks:
         workers.submit(_KEY, command)
     forgotten(workers)
