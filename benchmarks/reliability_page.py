@@ -14,6 +14,9 @@ _HEADS = {
     "asynchronous": "an asynchronous pair",
 }
 _KILLS = "kill -9"
+# Results of before say less, and the page says so until the command was run again.
+_SHORTER = "These results are from before faults lasted that long: processes were stopped for 4 or 12 s, rows locked for 24 s."
+_NO_SEARCH = "This result is from before the capacity was searched for: it is not what is called 1 times here."
 _MEGABYTES = ("megabytes_before", "megabytes_after", "megabytes_at_most")
 
 
@@ -48,7 +51,8 @@ def _of_faults(found: dict[str, Any], *parts: str) -> str:
         "recovery: median",
         "worst",
     )
-    return _table(
+    is_new = all("writes" in row for _, row in _rows(found, parts))
+    return (f"{_SHORTER}\n\n" if not is_new and "sqlite" in parts else "") + _table(
         head,
         (
             (
@@ -135,7 +139,7 @@ def _overload(found: dict[str, Any]) -> str:
         "well again",
     )
     best = max(step["goodput_per_second"] for step in steps)
-    return _table(
+    return ("" if is_new else f"{_NO_SEARCH}\n\n") + _table(
         head,
         (
             (

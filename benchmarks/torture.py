@@ -1,4 +1,4 @@
-"""Break everything that can break under a live service and count what is lost: `make torture`, half an hour.
+"""Break everything that can break under a live service and count what is lost: `make torture`, forty minutes.
 
     python -m benchmarks.torture [--seconds S] [--only PART ...] [--page]
 

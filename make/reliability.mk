@@ -7,7 +7,7 @@ fault-tools:
 
 test: fault-tools
 
-torture: $(EVERYTHING) fault-tools ## Break everything under live services and count what is lost: docs/reliability.md. About half an hour.
+torture: $(EVERYTHING) fault-tools ## Break everything under live services and count what is lost: docs/reliability.md. About 40 minutes.
 	nice -n 5 $(BIN)/python -m benchmarks.torture
 
 soak: $(EVERYTHING) ## Half an hour of mixed load: memory, open files and answers at its end are like those at its beginning.

@@ -178,10 +178,10 @@ async def _connected(engine: AsyncEngine) -> AsyncConnection:
 
 
 async def _give_back(connection: AsyncConnection) -> None:
-    """Back into the pool. One that was lost since its last statement goes: what it has read or committed is whole."""
+    """Back into the pool. One that was lost meanwhile, or is silent, goes: what it has read or committed is whole."""
     try:
         await connection.close()
-    except DBAPIError:
+    except (DBAPIError, OSError):
         if not connection.closed:
             await connection.invalidate()
             await connection.close()

@@ -153,29 +153,48 @@ class Parsed:
 
 
 _VALID = request('{"unit": "u"}', "Idempotency-Key: k-1", "X-Request-Id: mine", "Accept: */*")
+_SECRET = f"ba_{'a' * 12}_{'b' * 43}"
+_VALIDS = [
+    _VALID,
+    request('{"reward": 0.25}', f"Authorization: Bearer {_SECRET}", path=f"/v1/experiments/demo/assignments/{_ID}/reward"),
+    request('{"unit": "u"}', f"Authorization: Bearer {_SECRET}"),
+]
 _PIECES = [*(bytes([byte]) for byte in b"\r\n: \t\x0001\xff"), b"\r\n", b"\r\n\r\n", b"Content-Length: 1\r\n", b"Connection: x"]
 
 
-@settings(max_examples=1_000, deadline=None)
+def _by_digest(digest: bytes | None) -> Caller:
+    """Every key is known, and told apart."""
+    return ANYBODY if digest is None else Caller(ALL_SCOPES, digest.hex())
+
+
+@settings(max_examples=1_500, deadline=None)
 @given(
+    valid=st.sampled_from(_VALIDS),
     changes=st.lists(
-        st.tuples(st.integers(0, len(_VALID)), st.integers(0, 3), st.sampled_from(_PIECES) | st.binary(max_size=3)),
-        min_size=1,
+        st.tuples(st.integers(0, max(map(len, _VALIDS))), st.integers(0, 3), st.sampled_from(_PIECES) | st.binary(max_size=3)),
         max_size=3,
-    )
+    ),
 )
-def test_what_it_takes_uvicorn_would_read_alike(changes: list[tuple[int, int, bytes]]) -> None:
-    """A valid request with bytes replaced, put in or left out: it is left to the parser, or both see the same."""
-    data = _VALID
+def test_what_it_takes_uvicorn_would_read_alike(valid: bytes, changes: list[tuple[int, int, bytes]]) -> None:
+    """A valid ask or tell with bytes replaced, put in or left out: it is left to the parser, or both see the same."""
+    data = valid
     for place, length, piece in changes:
         data = data[:place] + piece + data[place + length :]
-    found = recogniser.recognise(data, _HOSTS, _known, recogniser.LastKey())
+    found = recogniser.recognise(data, _HOSTS, _by_digest, recogniser.LastKey())
     if not isinstance(found, FastRequest):
         return
     parsed = Parsed(data)
     headers = dict(parsed.headers)
     assert (parsed.messages, parsed.method, parsed.keeps_alive, len(headers)) == (1, b"POST", True, len(parsed.headers))
-    assert parsed.url.decode() == f"/v1/experiments/{found.key}/assignments"
+    scheme, _, secret = headers.get(b"authorization", b"").partition(b" ")
+    assert scheme.lower() == (b"bearer" if secret else b"")
+    assert found.caller == (_by_digest(digest_of(secret.strip())) if secret else ANYBODY)
+    path = f"/v1/experiments/{found.key}/assignments"
+    if isinstance(found.command, Tell):
+        assert parsed.url.decode() == f"{path}/{found.command.assignment_id}/reward"
+        assert found.command == Tell(found.command.assignment_id, "reward", json.loads(parsed.body)["reward"])
+        return
+    assert parsed.url.decode() == path
     key = headers.get(b"idempotency-key")
     assert found.command == Ask(json.loads(parsed.body or b"{}").get("unit"), None if key is None else key.decode())
 
