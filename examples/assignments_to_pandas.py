@@ -1,6 +1,6 @@
 """An experiment's assignments in a pandas DataFrame, for an analysis of your own. Run it in cells (`# %%`), or as a program.
 
-It reads `GET /v1/experiments/{key}/export`: every draw, streamed from one snapshot. An answer that breaks off in the middle is
+It reads `GET /v1/experiments/{key}/export`: every draw, streamed as of one version. An answer that breaks off in the middle is
 noticed, and gone on with after the last whole row.
 
     python -m examples.assignments_to_pandas checkout-button
@@ -12,25 +12,37 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from typing import Any
 
 import httpx
 import pandas as pd
 
+_TRIES = 5
+_PAUSE_SECONDS = 1.0
 _TIMES = ("created_at", "rewarded_at", "expires_at")
 
 
 # %% Read
 def rows(client: httpx.Client, experiment: str, **filters: str) -> list[dict[str, Any]]:
-    """Every draw once, in order; `filters` are those of the route: `arm`, `since`, `until`, `after`."""
+    """Every draw once, in order; `filters` are those of the route: `arm`, `since`, `until`, `after`.
+
+    A connection that breaks five times in a row without a row is given up.
+    """
     found: list[dict[str, Any]] = []
     asked: dict[str, Any] = {"of": "assignments", "format": "jsonl", **filters}
+    tries = 0
     while True:
+        had = len(found)
         try:
             with client.stream("GET", f"/v1/experiments/{experiment}/export", params=asked) as answer:
                 answer.raise_for_status()
                 found.extend(map(json.loads, answer.iter_lines()))
-        except httpx.RemoteProtocolError:  # cut off before its end
+        except httpx.TransportError:  # no connection, one that was reset, or an answer that was cut off before its end
+            tries = 1 if len(found) > had else tries + 1
+            if tries == _TRIES:
+                raise
+            time.sleep(_PAUSE_SECONDS)
             asked["after"] = found[-1]["sequence"] if found else asked.get("after", 0)
         else:
             return found

@@ -10,6 +10,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,6 +19,7 @@ import pytest
 from pyarrow import parquet
 from typer.testing import CliRunner, Result
 
+from service.application.commands.ask import Ask
 from service.application.commands.lifecycle import LifecycleMove
 from service.application.commands.tell import ObservationItem, Observe
 from service.cli import app
@@ -190,14 +193,24 @@ def test_killed_in_the_middle_and_repeated_each_line_counts_once(database_url: s
 
 
 def test_beside_live_traffic(run: Run, database_url: str, experiment: str, tmp_path: Path) -> None:
-    """Another worker writes the same experiment meanwhile: both count, and replay agrees."""
-    workers = Workers(database_url, 1)
-    workers.submit(experiment, Observe([ObservationItem("a", 1.0, "live-1")]))
-    assert run(experiment, _past(tmp_path, 1_500)).exit_code == 0
-    workers.submit(experiment, Observe([ObservationItem("a", 1.0, "live-2")]))
-    assert workers.look(experiment).progress.imported == 1_502
-    assert workers.replay(experiment) == 1_503
+    """Another worker draws and observes in the same experiment all the while: everything counts once, and replay agrees."""
+    workers, file = Workers(database_url, 1), _past(tmp_path, 3_000)
+    told = 0
+    with ThreadPoolExecutor(1) as thread:
+        importing = thread.submit(run, experiment, file)
+        while not importing.done():
+            told += 1
+            workers.submit(experiment, Ask(f"unit-{told}"))
+            workers.submit(experiment, Observe([ObservationItem("a", 1.0, f"live-{told}")]))
+    assert importing.result().exit_code == 0
+    progress = workers.look(experiment).progress
+    assert (progress.imported, progress.draws) == (3_000 + told, told)
+    assert workers.replay(experiment) == 3_001 + 2 * told
     workers.close()
+    with Rows(database_url) as rows:
+        kinds = [kind for (kind,) in rows.query("SELECT kind FROM events ORDER BY sequence")]
+    drawn = [place for place, kind in enumerate(kinds) if kind == "draw"]
+    assert [one for one, other in pairwise(drawn) if other > one + 2], "no line of the file came between two asks"
 
 
 def test_a_warm_start_is_one_command(run: Run, database_url: str, tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import exists, func, or_, select, text, update
+from sqlalchemy import String, case, cast, exists, func, literal, or_, select, text, update
 
+from service.domain.limits import LONGEST_IDEMPOTENCY_KEY
 from service.errors import ExperimentNotFound
 from service.randomness import random_63_bits
 from service.storage import operator_events, removal, settings_rows, traffic_rows
@@ -65,8 +66,10 @@ def token_for(named: NamedUnit, draws: dict[int, int]) -> str:
 
 
 async def replace_draws(connection: AsyncConnection, named: NamedUnit, token: str, draws: Collection[int]) -> None:
-    """Of these draws the unit, and what of it stands in their idempotency keys."""
-    key = func.replace(assignments.c.idempotency_key, named.unit, token)
+    """Of these draws the unit, and what of it stands in their idempotency keys; a key that got too long becomes another one."""
+    replaced = func.replace(assignments.c.idempotency_key, named.unit, token)
+    other = literal(f"{token}-") + cast(assignments.c.draw, String)
+    key = case((func.length(replaced) > LONGEST_IDEMPOTENCY_KEY, other), else_=replaced)
     ours = update(assignments).where(*_drawn_by(named), assignments.c.draw.in_(draws))
     await connection.execute(ours.values(unit=token, idempotency_key=key))
 

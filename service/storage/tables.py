@@ -1,11 +1,11 @@
 """The tables. Keys start with the experiment, so that the tables can be distributed by it.
 
 Times are microseconds since 1970 (UTC). JSON is kept as text. Exact sums are text ("385", "-3/2^4"; service/exact.py), because no
-column type of both databases holds integers of any size. `events` and `batches` are the history: never updated, and deleted only
-with their whole experiment (service/storage/removal.py), which takes the rows of every table that has an `experiment_id`, or when
-an experiment that is over is pruned (service/storage/pruning.py).
-Everything else about traffic is a projection of them, written in the same transaction; of the draws of an arm, up to 16 stand in
-`experiments.uncounted` instead of the arm's own row.
+column type of both databases holds integers of any size. `events` and `batches` are the history: never updated, but for the name
+of an observation that is forgotten (service/storage/forgetting.py), and deleted only with their whole experiment
+(service/storage/removal.py), which takes the rows of every table that has an `experiment_id`, or when an experiment that is over
+is pruned (service/storage/pruning.py). Everything else about traffic is a projection of them, written in the same transaction; of
+the draws of an arm, up to 16 stand in `experiments.uncounted` instead of the arm's own row.
 """
 
 from __future__ import annotations

@@ -6,9 +6,14 @@ import asyncio
 import json
 import os
 import re
+import socket
+import struct
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +21,7 @@ import httpx
 import pytest
 
 from bestarm import AsyncClient
+from examples import assignments_to_pandas
 from examples.assignments_to_pandas import assignments, by_arm
 from examples.prompts import VARIANTS
 from examples.shop.app import create_shop
@@ -96,6 +102,40 @@ def test_node(sqlite_server: Server, wire: JsonClient, key: str) -> None:
     assert said == {"experiment": key, "shown": 40, "unknown": ["#888", "FLAG_NOT_FOUND"]}
     seen = _look(wire, key)
     assert (seen["arm"], seen["draws"], seen["observations"]) == ("green", 40, 40)
+
+
+@contextmanager
+def _breaking(answers: list[bytes]) -> Iterator[tuple[int, list[str]]]:
+    """A service that sends these parts of an answer, each to one request, and resets the connection: its port, and who asked."""
+    asked: list[str] = []
+
+    def serve() -> None:
+        for answer in answers:
+            connection, _ = listening.accept()
+            with connection:
+                asked.append(connection.recv(65_536).decode().partition("\r\n")[0])
+                connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + answer)
+                if not answer.endswith(b"0\r\n\r\n"):
+                    time.sleep(0.1)  # else what was sent is discarded with the rest
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        listening.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield listening.getsockname()[1], asked
+        thread.join()
+
+
+def test_assignments_that_are_cut_off_are_gone_on_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reset connection is tried again, after the last whole row; one that never comes back is given up."""
+    monkeypatch.setattr(assignments_to_pandas, "_PAUSE_SECONDS", 0)
+    parts = [b'11\r\n{"sequence":11}\n{\r\n', b"", b'10\r\n{"sequence":12}\n\r\n0\r\n\r\n']
+    with _breaking(parts) as (port, asked), httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
+        assert assignments_to_pandas.rows(client, "e") == [{"sequence": 11}, {"sequence": 12}]
+        assert ["after=11" in line for line in asked] == [False, True, True]
+        with pytest.raises(httpx.ConnectError):
+            assignments_to_pandas.rows(client, "e")
 
 
 def test_assignments_in_pandas(sqlite_server: Server, wire: JsonClient, key: str) -> None:

@@ -1,7 +1,8 @@
 """Forget: a unit's name is replaced by a token that says nothing of it, wherever it is stored; all counts stay.
 
 A caller who names the unit again names somebody new. A request that named it and is sent again with its idempotency key is
-refused as one with another body: nothing takes effect twice.
+refused as one with another body: nothing takes effect twice. Only where the key itself has the name in it, nothing of that is
+left by which it could be known: such a request is a new one.
 """
 
 from __future__ import annotations

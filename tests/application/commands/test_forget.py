@@ -19,7 +19,13 @@ from service.application.commands.lifecycle import LifecycleMove
 from service.application.commands.observations import ChangeObservation
 from service.application.commands.prune import prunable, prune
 from service.application.commands.tell import ObservationItem, Observe, RewardItem, Tell, TellMany, TellUnit
+from service.application.copies.dump import dump
+from service.application.copies.dump_file import DumpFile
+from service.application.copies.load import LoadRequest, load
+from service.domain.limits import LONGEST_IDEMPOTENCY_KEY
+from service.engine.queue import Command
 from service.errors import ExperimentNotFound, IdempotencyKeyReused, UnitNotFound
+from service.experiment_commands import check_settings
 from service.storage import forgetting
 from service.storage.database import Database
 from service.web.api.views import encode_answers, encode_results
@@ -157,6 +163,37 @@ def test_no_retry_takes_effect_twice(workers: Workers, *, sticky: bool) -> None:
         assert workers.submit(_KEY, Ask("other", "two"), worker).replayed
         assert workers.submit(_KEY, batch(["v", "w"], "four"), worker).replayed
     assert workers.look(_KEY).version == version
+
+
+def test_a_retry_whose_key_has_the_name_in_it_is_a_new_request(workers: Workers) -> None:
+    """The key is the name's last trace and goes with it, so nobody can know that the request was there before."""
+    workers.create(_KEY, _ARMS)
+    asks: list[Command[Any]] = [Ask(_NAME, f"ask-{_NAME}"), batch([_NAME, "x"], f"batch-{_NAME}")]
+    for command in asks:
+        workers.submit(_KEY, command)
+    forgotten(workers)
+    assert places_of(workers, _NAME) == []
+    for worker, command in enumerate(asks):
+        workers.submit(_KEY, command, worker)
+    assert workers.look(_KEY).progress.draws == 6
+    assert workers.replay(_KEY)
+
+
+def test_keys_stay_as_long_as_keys_may_be(workers: Workers, tmp_path: Path) -> None:
+    """A unit of one letter that stands many times in its keys: they are others, each of its own, and the experiment is loaded."""
+    workers.create(_KEY, _ARMS)
+    keys = ["a" * LONGEST_IDEMPOTENCY_KEY, f"b{'a' * 40}", "0a", "bcd"]
+    for key in keys:
+        workers.submit(_KEY, Ask("a", key))
+    forgotten(workers, "a")
+    database, file = workers.contexts[0].database, tmp_path / "dump"
+    with Rows(workers.url) as rows:
+        found = rows.query("SELECT unit, idempotency_key FROM assignments ORDER BY draw")
+    token = found[0][0]
+    assert [key for _, key in found] == [f"{token}-1", f"{token}-2", f"0{token}", "bcd"]
+    with file.open("wb") as stream:
+        workers.run(dump(database, _KEY, stream, lambda *_: None))
+    assert workers.run(load(database, DumpFile(file), LoadRequest(check_settings, "again"))).key == "again"
 
 
 def test_an_interrupted_one_goes_on_with_the_same_token(workers: Workers) -> None:
