@@ -1,9 +1,10 @@
-"""Dump, load and backup of a million draws: how long, how large, in how much memory, and what asks notice.
+"""Dump, load and backup of many draws, a million by default: how long, how large, in how much memory, and what asks notice.
 
     python -m benchmarks.copies [--draws N]
 
 Each is a process as the command is one, beside a service that is asked at a steady rate; the memory is the most that the process
-ever had. The loaded copy is replayed, which is part of the load. Writes benchmarks/results/copies.json.
+ever had. The loaded copy is replayed, which is part of the load. Writes benchmarks/results/copies.json, which says how many draws
+it is of and how busy the machine was.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Asks beside a pruning of a million assignments: how long they take, how long locks are held, what comes back of the disk.
 
-    python -m benchmarks.pruning [--draws N] [--seconds S] [--rounds R]
+    python -m benchmarks.pruning [--draws N] [--seconds S] [--rounds R] [--engines E …] [--only-space]
 
 On each database an experiment of a million draws, each told, is pruned while another one is asked, at a rate that leaves the
 machine time (paced) and as fast as it answers (full). The pruning is stopped and taken up again, so that asks alone and asks
 beside it take turns within one run: what the machine does meanwhile happens to both. Its transactions are timed inside, from the
-moment that they hold the lock until they are committed. Writes benchmarks/results/pruning.json.
+moment that they hold the lock until they are committed. What a pruning alone does to the disk is measured on a second database,
+which nobody asks. Writes benchmarks/results/pruning.json; `--only-space` adds that part to what is there.
 """
 
 from __future__ import annotations
@@ -218,6 +219,18 @@ def measure(engine: str, draws: int, seconds: float, rounds: int) -> dict[str, o
         }
 
 
+def space_alone(engine: str, draws: int) -> dict[str, object]:
+    """What a pruning that nothing else happens beside leaves on the disk, and what is given back of it."""
+    with place(engine) as where:
+        url = where.new()
+        write_draws(url, "old", draws)
+        before = space(where, url)
+        ended = _ended(_begin(url), stop=False)
+        after = space(where, url)
+        sizes = {"before": before, "after": after}
+        return {"draws": draws, "rows": ended.rows, "megabytes": sizes, "given_back": given_back(where, url)}
+
+
 def main() -> None:
     """Measure, print, keep."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -225,6 +238,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--engines", nargs="*", default=list(ENGINES))
+    parser.add_argument("--only-space", action="store_true")
     parser.add_argument("--process")
     chosen = parser.parse_args()
     if chosen.process:
@@ -233,10 +247,13 @@ def main() -> None:
     machine = {"python": platform.python_version(), "cores": os.cpu_count(), "load_before": os.getloadavg()[0]}
     results = RESULTS / "pruning.json"
     for engine in chosen.engines:
-        of_run = {"draws": chosen.draws, "seconds": chosen.seconds, "machine": machine}
-        measured = of_run | measure(engine, chosen.draws, chosen.seconds, chosen.rounds)
-        print(json.dumps(measured, indent=1))
         kept = json.loads(results.read_text()) if results.exists() else {}
+        measured: dict[str, object] = kept.get(engine, {})
+        if not chosen.only_space:
+            of_run = {"draws": chosen.draws, "seconds_of_a_turn": chosen.seconds, "machine": machine}
+            measured = of_run | measure(engine, chosen.draws, chosen.seconds, chosen.rounds)
+        measured = measured | {"without_traffic": space_alone(engine, chosen.draws)}
+        print(json.dumps(measured, indent=1))
         results.write_text(json.dumps(kept | {engine: measured}, indent=1) + "\n")
 
 

@@ -1,10 +1,11 @@
-"""What webhooks cost those who ask: asks on a service without webhooks, and on one with ten that are told of everything.
+"""What idle webhooks cost those who ask: asks on a service without webhooks, and on one with ten that ask for everything.
 
     python -m benchmarks.webhooks [--seconds S] [--repetitions R]
 
 The services run side by side on one PostgreSQL and are loaded in turn. Two without webhooks are the floor: where their ratio is
 not 1, that is the machine's doing. The third one's ten webhooks ask for every event of every experiment and lead to a receiver
-that answers. Writes webhooks.json among the results. `python -m benchmarks.checkouts` compares with a release without webhooks.
+that answers; asks alone make nothing to be told, and `messages` says so. Writes webhooks.json among the results.
+`python -m benchmarks.checkouts` compares with a release without webhooks.
 """
 
 from __future__ import annotations

@@ -1,3 +1,3 @@
 .PHONY: bench-webhooks
-bench-webhooks: $(EVERYTHING) wrk ## Measure what webhooks cost those who ask.
+bench-webhooks: $(EVERYTHING) wrk ## Measure what idle webhooks cost those who ask.
 	$(BIN)/python -m benchmarks.webhooks

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from service.application.commands.auto_conclude import ConcludeIfSure
-from service.application.commands.change_notes import ChangeNotes
 from service.application.commands.keep_findings import KeepFindings
+from service.application.commands.note_pacing import NotePacing
 from service.application.reads.sightings import sighting
 from service.domain.callers import by_service
 from service.domain.notices import Pace
@@ -67,7 +67,7 @@ class VerdictWatch:
 
     def __init__(self, context: Context, pace: Pace | None = None) -> None:
         self._context = context
-        self._notes = ChangeNotes(context, pace or Pace())
+        self._notes = NotePacing(context, pace or Pace())
         self._webhooks_change = 0
         self._since = 0
         self._watched: dict[str, _Watched] = {}

@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from service.application.imports.file_columns import FIELDS
 from service.application.imports.observation_lines import Line, invalid, line_of_fields, time_text_of
 from service.domain.file_formats import require_format
 from service.domain.limits import LONGEST_LINE_BYTES
@@ -116,7 +117,7 @@ class _JsonFile(_BytesFile):
         return in_batches(self._lines())
 
     def _lines(self) -> Iterator[Line]:
-        fields = {self._columns.name_of(one): one for one in ("arm", "reward", "id", "time")}
+        fields = {self._columns.name_of(one): one for one in FIELDS}
         number = 0
         while text := self._file.readline(LONGEST_LINE_BYTES + 1):
             number += 1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from service.application.commands.change_notes import ChangeNotes
 from service.application.commands.lifecycle import LifecycleMove
+from service.application.commands.note_pacing import NotePacing
 from service.application.commands.tell import ObservationItem, Observe
 from service.application.reads.sightings import Sighting, sighting
 from service.domain.notices import Pace
@@ -20,7 +20,7 @@ def _look(outboxes: Outboxes, settle_seconds: float, worker: int = 0) -> tuple[S
     async def look() -> tuple[Sighting, float]:
         await context.webhooks.refresh()
         seen = await sighting(context, "one")
-        return seen, await ChangeNotes(context, Pace(settle_seconds)).note("one", seen)
+        return seen, await NotePacing(context, Pace(settle_seconds)).note("one", seen)
 
     return outboxes.workers.run(look())
 

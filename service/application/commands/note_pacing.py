@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _SHORTEST_WAIT = 1.0
 
 
-class ChangeNotes:
+class NotePacing:
     """One per worker. Where nobody asks, it costs nothing: no event is written, and nothing is read."""
 
     def __init__(self, context: Context, pace: Pace) -> None:
