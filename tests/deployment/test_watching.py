@@ -27,6 +27,8 @@ _CASES: list[dict[str, Any]] = yaml.safe_load((CONFIGURATION / "rules_test.yml")
 _DASHBOARD: dict[str, Any] = json.loads((ROOT / "deploy/grafana/dashboards/bestarm.json").read_text())
 _PANELS: list[dict[str, Any]] = _DASHBOARD["panels"]
 _NAMES = [rule["alert"] for rule in _RULES]
+_PAGES = "https://docs.example.com/bestarm"
+"""What people put the address of their own pages in the place of; a link must be absolute."""
 _SECONDS = float(os.environ.get("BESTARM_SCRAPE_SECONDS", "3"))
 """How long a service is asked while Prometheus watches; a minute is the long form."""
 
@@ -62,9 +64,14 @@ def test_an_alert_says_what_it_means_and_leads_to_its_paragraph(rule: dict[str, 
     name = rule["alert"]
     assert rule["labels"]["severity"] in {"warning", "critical"}
     assert rule["annotations"]["summary"].endswith(".")
-    assert rule["annotations"]["runbook"] == f"docs/watching.md#{name.lower()}"
+    assert rule["annotations"]["runbook_url"] == f"{_PAGES}/watching.md#{name.lower()}"
     paragraph = text_of("docs/watching.md").partition(f"### {name}\n")[2].partition("\n### ")[0]
     assert "**Do:**" in paragraph
+
+
+def test_the_page_says_where_the_links_lead() -> None:
+    """And that somebody must say where they should."""
+    assert f"`{_PAGES}/`" in text_of("docs/watching.md")
 
 
 def test_the_page_speaks_of_no_alert_that_is_gone() -> None:
@@ -159,6 +166,9 @@ def test_what_prometheus_counts_is_what_clients_counted(watched: Server, prometh
             'sum(bestarm_key_requests_total{key="open"})': len(asking.answered) + 2 * len(told) + 1,
         },
     )
+    scrapes = prometheus.value('count_over_time(up{job="bestarm"}[1d])')
+    assert scrapes >= _SECONDS / 2  # one a second, on a machine that may be busy
+    print(f"{scrapes:.0f} scrapes; asks that clients counted: {len(asking.answered)}, Prometheus the same")  # noqa: T201 - for docs/watching.md
 
 
 def test_prometheus_takes_every_rule_and_every_question_of_the_dashboard(prometheus: Prometheus) -> None:
