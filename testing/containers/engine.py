@@ -41,6 +41,20 @@ def require_namespaces() -> None:
         raise NoContainers("The container tests need /dev/net/tun, which gives their engine a network.")
 
 
+def wait_for_network(network: subprocess.Popen[bytes], inside: str, log: Path) -> None:
+    """Wait until the process inside has the device that `network` makes; raise a sentence, if it cannot come any more."""
+    deadline = time.monotonic() + _START_SECONDS
+    while "tap0" not in Path(f"/proc/{inside}/net/dev").read_text():
+        if time.monotonic() > deadline or network.poll() is not None:
+            raise NoContainers(f"The Docker engine gets no network: {_last_words(log)}")
+        time.sleep(0.05)
+
+
+def _last_words(log: Path) -> str:
+    said = [line for line in log.read_text().splitlines() if "level=info" not in line]
+    return (said or ["it says nothing"])[-1]
+
+
 class ContainerEngine:
     """A running engine; its files, images and containers are in `folder`."""
 
@@ -82,12 +96,15 @@ class ContainerEngine:
         while self.run("docker", "version", check=False).returncode:
             if time.monotonic() > deadline or inside.poll() is not None:
                 self.close()
-                raise NoContainers(f"The Docker engine does not start: {self._last_words()}")
+                raise NoContainers(f"The Docker engine does not start: {_last_words(self.folder / 'log')}")
             time.sleep(0.1)
         (self._first,) = Path(f"/proc/{inside.pid}/task/{inside.pid}/children").read_text().split()
-        self._spawn("slirp4netns", "--configure", "--mtu=1400", "--disable-host-loopback", self._first, "tap0")
-        while "tap0" not in Path(f"/proc/{self._first}/net/dev").read_text():
-            time.sleep(0.05)
+        network = self._spawn("slirp4netns", "--configure", "--mtu=1400", "--disable-host-loopback", self._first, "tap0")
+        try:
+            wait_for_network(network, self._first, self.folder / "log")
+        except NoContainers:
+            self.close()
+            raise
 
     def _spawn(self, *command: str | Path) -> subprocess.Popen[bytes]:
         with (self.folder / "log").open("ab") as log:
@@ -102,10 +119,6 @@ class ContainerEngine:
             )
         self._processes.append(started)
         return started
-
-    def _last_words(self) -> str:
-        said = [line for line in (self.folder / "log").read_text().splitlines() if "level=info" not in line]
-        return (said or ["it says nothing"])[-1]
 
     def run(self, *command: str | Path, cwd: Path | None = None, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run `docker …` against this engine."""
