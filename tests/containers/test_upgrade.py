@@ -40,8 +40,8 @@ def before(built: ComposeProject, tmp_path: Path) -> Iterator[Path]:
     built("down", "--volumes", "--remove-orphans")
 
 
-def test_an_upgrade_keeps_everything(built: ComposeProject, before: Path) -> None:
-    """What the release before answered is there under the new one, and every decision is found again by replay."""
+def test_an_upgrade_and_the_way_back_keep_everything(built: ComposeProject, before: Path) -> None:
+    """What was answered before, under the new release and after the way back is all there; replay finds every decision again."""
     engine = built.engine
     pushed = f"{engine.start_registry()}/bestarm:new"
     engine.run("docker", "tag", "bestarm:local", pushed)
@@ -56,8 +56,13 @@ def test_an_upgrade_keeps_everything(built: ComposeProject, before: Path) -> Non
             built("pull", "migrate")  # the other images cannot be fetched here
             built("up", "--detach", "--wait")
             asking.wait_for(len(asking.answered) + 200)
+            image = engine.run("docker", "inspect", "bestarm-service-1", "--format", "{{.Config.Image}}").stdout.strip()
+            engine.run("docker", "compose", "build", cwd=before)
+            engine.run("docker", "compose", "up", "--detach", "--wait", cwd=before)
+            asking.wait_for(len(asking.answered) + 200)
         assert asking.stored(wire) >= set(asking.answered)
-    image = engine.run("docker", "inspect", "bestarm-service-1", "--format", "{{.Config.Image}}").stdout.strip()
     assert image == pushed
+    back = engine.run("docker", "inspect", "bestarm-service-1", "--format", "{{.Config.Image}}").stdout.strip()
+    assert back == "bestarm:local"
     replayed = built("exec", "-T", "service", "bestarm", "replay", "upgraded").stdout
     assert replayed.endswith("no difference.\n")

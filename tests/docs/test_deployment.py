@@ -83,10 +83,10 @@ def test_things_start_in_order() -> None:
 
 
 def test_what_runs_for_long_has_a_health_check_and_comes_back() -> None:
-    """The database and the service."""
-    for name in ("db", "service"):
-        assert SERVICES[name]["healthcheck"]["test"][0] == "CMD"
-        assert SERVICES[name]["restart"] == "unless-stopped"
+    """The database by its own check, the service by its image's, of which the file says only how often."""
+    assert SERVICES["db"]["healthcheck"]["test"][0] == "CMD"
+    assert SERVICES["service"]["healthcheck"].keys() == {"interval", "retries"}
+    assert {SERVICES[name]["restart"] for name in ("db", "service")} == {"unless-stopped"}
 
 
 def test_secrets_are_files_and_in_no_variable() -> None:
@@ -192,7 +192,6 @@ def test_the_image_starts_the_command_itself() -> None:
     assert check[:2] == ["python", "-c"]
     assert "/readyz" in check[2]
     compile(check[2], "health check", "exec")
-    compile(SERVICES["service"]["healthcheck"]["test"][-1], "health check", "exec")
 
 
 def test_the_image_is_built_in_two_stages_from_locked_dependencies() -> None:
