@@ -124,6 +124,24 @@ def test_a_wrong_password_gets_its_sentence_and_can_be_changed(compose: ComposeP
         compose("up", "--detach", "--wait", "--force-recreate")
 
 
+def test_another_key_is_the_key_after_a_restart(compose: ComposeProject, wire: JsonClient) -> None:
+    """By the page's command; the one before is nobody's then."""
+    (command,) = re.findall(r"`docker compose (restart service)`", text_of("docs/deployment.md"))
+    secret = compose.folder / "secrets/admin_key"
+    before = secret.read_text()
+    try:
+        secret.write_text(f"another-{before}")
+        compose(*command.split())
+        compose.up()
+        assert wire.send("GET", "/v1/experiments").status == 401
+        with JsonClient(compose.url, key=compose.secret("admin_key")) as renewed:
+            assert renewed.send("GET", "/v1/experiments").status == 200
+    finally:
+        secret.write_text(before)
+        compose(*command.split())
+        compose.up()
+
+
 def test_a_missing_secret_gets_its_sentence(compose: ComposeProject) -> None:
     """It names the file, and nothing is started without it."""
     compose("down")

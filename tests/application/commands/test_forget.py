@@ -26,7 +26,6 @@ from service.command_line.experiment_commands import check_settings
 from service.domain.limits import LONGEST_IDEMPOTENCY_KEY
 from service.engine.queue import Command
 from service.errors import ExperimentNotFound, IdempotencyKeyReused, UnitNotFound
-from service.experiment_commands import check_settings
 from service.storage import forgetting
 from service.storage.database import Database
 from service.web.api.views import encode_answers, encode_results
