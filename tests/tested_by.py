@@ -172,7 +172,6 @@ TESTED_BY = {
     "storage/queries/announced_events.py": "application/webhooks/test_hand_out.py::test_more_events_than_a_transaction_takes",
     "storage/updated_columns.py": "api/test_group_commit.py::test_rows_travel_by_types_that_fit_the_tables",
     "storage/creation.py": "api/test_concurrency.py::test_creating_the_same_experiment_at_once",
-    "storage/database.py": "api/test_group_commit.py::test_cut_connections_lose_nothing_and_repeat_nothing",
     "storage/removal.py": "live/test_deletion.py::test_two_workers_may_remove_the_same_rows",
     "storage/settings_rows.py": "api/test_experiments.py::test_everything_given_is_kept",
     "storage/groups/lookup_queries.py": (
