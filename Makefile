@@ -37,7 +37,7 @@ serve: $(RUNTIME) ## Run the service and its dashboard on 127.0.0.1:8000 with th
 # Tests start dozens of services: none of them is to compile its sources again, whatever the shell says.
 test test-fast: export PYTHONDONTWRITEBYTECODE =
 test: $(EVERYTHING) browser node-packages ## Run the whole suite, on SQLite and on a PostgreSQL of its own, in a real browser; what measures time comes last and alone.
-	$(BIN)/python -m pytest -n 3 -m "not (serial or containers)" --cov
+	$(BIN)/python -m pytest -n 2 -m "not (serial or containers)" --cov
 	$(BIN)/python -m pytest -m serial
 
 test-fast: $(EVERYTHING) ## Run the tests without a browser, a study, a million rows or a second process, in less than a minute.

@@ -188,7 +188,8 @@ async def _give_back(connection: AsyncConnection) -> None:
 
 
 def _sqlite_engine(url: URL, pool_size: int, busy_seconds: float) -> AsyncEngine:
-    engine = create_async_engine(url, async_creator=connecting(url, busy_seconds), pool_size=pool_size, max_overflow=0)
+    connect = connecting(url, busy_seconds)
+    engine = create_async_engine(url, async_creator=connect, pool_size=pool_size, max_overflow=0, pool_timeout=_POOL_SECONDS)
     _prepare_sqlite(engine)
     return engine
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from service.domain import StoredReply
 
 _REPLIES_AT_ONCE = 100
+_CHECKPOINT_SECONDS = 0.25
 
 
 class NamedUnit(NamedTuple):
@@ -146,7 +147,8 @@ def is_log_emptied(url: str) -> bool:
     parsed = async_url(url)
     if parsed.get_backend_name() != "sqlite" or not parsed.database:
         return True
-    with closing(sqlite3.connect(parsed.database, isolation_level=None)) as opened:
+    # While it waits for readers it keeps all writers waiting: so it waits for a moment, and whoever calls tries again.
+    with closing(sqlite3.connect(parsed.database, timeout=_CHECKPOINT_SECONDS, isolation_level=None)) as opened:
         busy, *_ = opened.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     return not busy
 

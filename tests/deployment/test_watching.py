@@ -166,8 +166,9 @@ def test_what_prometheus_counts_is_what_clients_counted(watched: Server, prometh
             'sum(bestarm_key_requests_total{key="open"})': len(asking.answered) + 2 * len(told) + 1,
         },
     )
-    scrapes = prometheus.value('count_over_time(up{job="bestarm"}[1d])')
-    assert scrapes >= _SECONDS / 2  # one a second, on a machine that may be busy
+    counted = 'count_over_time(up{job="bestarm"}[1d])'
+    _until(lambda: prometheus.value(counted) >= max(2.0, _SECONDS / 2))  # one a second, on a machine that may be busy
+    scrapes = prometheus.value(counted)
     print(f"{scrapes:.0f} scrapes; asks that clients counted: {len(asking.answered)}, Prometheus the same")  # noqa: T201 - for docs/watching.md
 
 

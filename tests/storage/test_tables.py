@@ -196,8 +196,8 @@ def test_what_came_later_is_carried_by_indexes(listed: Listed) -> None:
     """What undoes it passes the events behind the version once; what dates a reward passes the draws' steps and corrections."""
     explained = Explained(listed)
     listed.run(export_queries.steps(explained, 1, range(2 * _ROWS - 50, 2 * _ROWS), range(1, _ROWS)))
-    listed.run(export_queries.reward_dates(explained, 1, range(7, 9), 2 * _ROWS))
-    listed.run(export_queries.observations_before(explained, 1, 50))
+    listed.run(export_queries.reward_dates(explained, 1, range(7, 9), range(7, 2 * _ROWS)))
+    listed.run(export_queries.observations_before(explained, 1, 50, {"imported"}))
     steps, first_rewards, corrections, observations = explained.plans
     assert [_scans(plan) for plan in explained.plans] == [[]] * 4, explained.plans
     assert "ix_events" not in steps, steps  # the primary key

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import msgspec
 
-from service.errors import ArmNotFound, ExperimentNotFound
+from service.errors import ArmNotFound, ExperimentNotFound, ExperimentPruned
 from service.storage.row_streams import export_queries
 from service.storage.row_streams.as_of import AsOf
 from service.storage.row_streams.held_course import held_course
@@ -98,6 +98,9 @@ async def opened_export(source: RowSource, order: ExportOrder) -> AsyncIterator[
                 progress = await export_queries.progress_of(rows, order.key)
                 if progress is None:
                     raise ExperimentNotFound(order.key)
+                pruned = progress.experiment.pruned_at is not None
+                if pruned and await export_queries.is_being_pruned(rows, progress.experiment.id):
+                    raise ExperimentPruned(order.key)
                 keys = await export_queries.arm_keys(rows, progress.experiment.id)
                 if order.arm is not None and order.arm not in keys:
                     raise ArmNotFound(order.key, order.arm)

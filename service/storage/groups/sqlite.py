@@ -137,12 +137,14 @@ class SqliteGroups:
         if open_ is None or (self._visit is not None and not self._visit.done()):
             return False
         open_.execute("PRAGMA busy_timeout=0").close()
+        patience = self._patience_seconds
         try:
-            open_.execute("BEGIN IMMEDIATE")
+            open_.execute("BEGIN IMMEDIATE").close()
+            patience = self._busy_seconds
         except sqlite3.OperationalError:
             return False
         finally:
-            self._be_patient(open_, self._patience_seconds)
+            self._be_patient(open_, patience)
         return True
 
     def _begin(self, open_: sqlite3.Connection) -> None:

@@ -57,17 +57,17 @@ class AsOf:
                     found = await export_queries.assignments(rows, self._id, window, arm, _ROWS_OF_SNAPSHOT)
                     passed = _passed(window, found, _ROWS_OF_SNAPSHOT, "draw")
                     undone = earlier.of(passed)
-                    dates = await self._dates(rows, undone)
+                    dates = await self._dates(rows, undone, found[0]["sequence"]) if undone and found else {}
                 for few in _pieces([_assignment_before(row, undone, dates) for row in found] if undone else found):
                     yield few
                 draws = range(passed.stop, draws.stop)
 
-    async def _dates(self, rows: RowSnapshot, undone: dict[int, EarlierState]) -> dict[int, int]:
-        """When rewards of then came, of draws that were corrected or voided since."""
+    async def _dates(self, rows: RowSnapshot, undone: dict[int, EarlierState], first: int) -> dict[int, int]:
+        """When rewards of then came, of draws that were corrected or voided since; the first draw has this sequence number."""
         lost = [draw for draw, state in undone.items() if state.status == "rewarded" and not state.dated]
         if not lost:
             return {}
-        return await export_queries.reward_dates(rows, self._id, range(min(lost), max(lost) + 1), self._version)
+        return await export_queries.reward_dates(rows, self._id, range(min(lost), max(lost) + 1), range(first, self._version + 1))
 
     async def observations(self, sequences: range, arm: int | None) -> AsyncIterator[Sequence[Row]]:
         """The observations that came with these sequence numbers."""
@@ -76,8 +76,9 @@ class AsOf:
                 window = _window(sequences, arm, _ROWS_OF_SNAPSHOT)
                 found = await export_queries.observations(rows, self._id, window, arm, _ROWS_OF_SNAPSHOT)
                 passed = _passed(window, found, _ROWS_OF_SNAPSHOT, "sequence")
-                if any((row["changed"] or 0) > self._version for row in found):
-                    before = await export_queries.observations_before(rows, self._id, self._version)
+                changed = {row["id"] for row in found if (row["changed"] or 0) > self._version}
+                if changed:
+                    before = await export_queries.observations_before(rows, self._id, self._version, changed)
                     found = [_observation_before(row, self._version, before) for row in found]
             for few in _pieces(found):
                 yield few

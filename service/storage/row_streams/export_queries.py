@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 from service.storage import settings_rows, traffic_rows
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Collection, Sequence
 
     from service.domain import ArmRecord, Progress
     from service.storage.row_streams.row_snapshot import Row, RowSnapshot
 
 _SNAPSHOTS_AT_ONCE = 4
+_EDITS_AT_ONCE = 2_000
 
 _ASSIGNMENTS = (
     "SELECT sequence, draw, token, arm, unit, reason, status, reward, closed, epoch, created_at, rewarded_at, expires_at, "
@@ -44,7 +45,7 @@ _STEPS = (
 _OBSERVATIONS_BEFORE = (
     "SELECT sequence, details, status_before, reward_before FROM events "
     "WHERE experiment_id = $1 AND kind NOT IN ('draw', 'observation', 'reward', 'expiry', 'maturity') "
-    "AND kind IN ('observation_edit', 'observation_void') AND sequence >= $2 ORDER BY sequence DESC"
+    "AND kind IN ('observation_edit', 'observation_void') AND sequence >= $2 ORDER BY sequence LIMIT $3"
 )
 # Steps that date a reward: those that lead to it from another status, and corrections of it.
 _FIRST_REWARDS = (
@@ -54,7 +55,7 @@ _FIRST_REWARDS = (
 _CORRECTIONS = (
     "SELECT sequence, draw, at FROM events WHERE experiment_id = $1 "
     "AND kind NOT IN ('draw', 'observation', 'reward', 'expiry', 'maturity') AND kind = 'correction' "
-    "AND draw >= $2 AND draw < $3 AND sequence < $4"
+    "AND draw >= $2 AND draw < $3 AND sequence < $4 AND sequence > $5"
 )
 
 
@@ -107,17 +108,30 @@ async def steps(rows: RowSnapshot, experiment_id: int, sequences: range, draws: 
     return await rows.fetch(_STEPS, experiment_id, sequences.start, sequences.stop, draws.start, draws.stop)
 
 
-async def reward_dates(rows: RowSnapshot, experiment_id: int, draws: range, version: int) -> dict[int, int]:
-    """When the rewards of these draws came that they had at this version."""
-    asked = experiment_id, draws.start, draws.stop, version + 1
-    found = [*await rows.fetch(_FIRST_REWARDS, *asked), *await rows.fetch(_CORRECTIONS, *asked)]
+async def reward_dates(rows: RowSnapshot, experiment_id: int, draws: range, sequences: range) -> dict[int, int]:
+    """When the rewards of these draws came that they had behind these sequence numbers, the first of which is of their own."""
+    asked = experiment_id, draws.start, draws.stop, sequences.stop
+    found = [*await rows.fetch(_FIRST_REWARDS, *asked), *await rows.fetch(_CORRECTIONS, *asked, sequences.start)]
     return {draw: at for _, draw, at in sorted(tuple(row) for row in found)}
 
 
-async def observations_before(rows: RowSnapshot, experiment_id: int, version: int) -> dict[str, tuple[str, float | None]]:
-    """What those observations were at this version, by id, that were changed since."""
-    found = await rows.fetch(_OBSERVATIONS_BEFORE, experiment_id, version + 1)
-    return {json.loads(row["details"])["observation"]: (row["status_before"], row["reward_before"]) for row in found}
+async def observations_before(
+    rows: RowSnapshot, experiment_id: int, version: int, names: Collection[str]
+) -> dict[str, tuple[str, float | None]]:
+    """What these observations were at this version, by id, as far as they were changed since."""
+    before: dict[str, tuple[str, float | None]] = {}
+    start = version + 1
+    while len(before) < len(names) and (found := await rows.fetch(_OBSERVATIONS_BEFORE, experiment_id, start, _EDITS_AT_ONCE)):
+        for row in found:
+            if (name := json.loads(row["details"])["observation"]) in names:
+                before.setdefault(name, (row["status_before"], row["reward_before"]))
+        start = found[-1]["sequence"] + 1
+    return before
+
+
+async def is_being_pruned(rows: RowSnapshot, experiment_id: int) -> bool:
+    """Are its rows on their way out, or were they when a pruning was interrupted?"""
+    return bool(await rows.fetch("SELECT 1 FROM prunings WHERE experiment_id = $1", experiment_id))
 
 
 async def snapshots(rows: RowSnapshot, experiment_id: int, sequences: range) -> AsyncIterator[Sequence[Row]]:

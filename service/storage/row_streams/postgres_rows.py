@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import asyncpg
 
+from service.domain.limits import READ_SECONDS
 from service.errors import DatabaseUnavailable
 from service.storage.postgres_failures import AWAY
 from service.storage.postgres_hosts import PostgresHosts
@@ -44,7 +45,8 @@ async def postgres_connection(arguments: Mapping[str, Any]) -> AsyncIterator[Pos
     """A connection of its own, which ends with the block."""
     settings = {**arguments.get("server_settings", {}), **_SESSION}
     try:
-        connection = await PostgresHosts({**arguments, "server_settings": settings}).connect()
+        bounded = {**arguments, "server_settings": settings, "command_timeout": READ_SECONDS}
+        connection = await PostgresHosts(bounded).connect()
     except (*AWAY, asyncpg.PostgresError, ValueError) as refused:
         raise DatabaseUnavailable("The database does not answer.") from refused
     try:
