@@ -61,7 +61,6 @@ TESTED_BY = {
     # -- application: live and reads ---------------------------------------------------------------------------------------
     "application/live/flag_changes.py": "api/test_ofrep.py::test_a_page_hears_when_to_evaluate_again",
     "application/live/export_frames.py": "api/test_export.py::test_an_export_that_breaks_has_no_end",
-    "application/live/export_lane.py": "api/test_export.py::test_a_reader_that_leaves_frees_process_and_connection",
     "application/live/cached_reads.py": "api/test_recommendation.py::test_an_etag_is_good_until_something_changes",
     "application/live/reader.py": "application/live/test_lanes.py::test_a_read_has_a_process_of_its_own",
     "application/live/reader_process.py": "application/live/test_lanes.py::test_a_killed_process_is_replaced",

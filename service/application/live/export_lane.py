@@ -1,7 +1,8 @@
 """The lane of exports: a process for each, few at once, that is gone when its file is made or its reader is.
 
-A file is made as fast as it is taken: the process waits to write while the worker does not read, and the worker does not read
-while the connection is full. What is in memory is a frame here and a thousand rows there, however long the file.
+A file is made as fast as it is taken, and as those who ask leave room: the process waits to write while the worker does not
+read, and the worker does not read while the connection is full, or for a while after each piece if it is busy. What is in memory
+is a frame here and a thousand rows there, however long the file.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import pickle
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
@@ -29,6 +31,10 @@ if TYPE_CHECKING:
 # Far below the workers, whose asks and tells must not wait for it.
 _NICENESS = 10
 _LEAVING_SECONDS = 5.0
+# A worker that uses more than this part of a processor has others to serve; sending a file takes a fifth of one (measured).
+_BUSY = 0.5
+_RESTS = 2.0
+_LONGEST_REST_SECONDS = 0.25
 
 
 class ExportBroken(Exception):  # noqa: N818 - what a reader of the file sees: it has no end
@@ -61,8 +67,10 @@ class RunningExport:
 
     async def pieces(self) -> AsyncIterator[bytes]:
         """The bytes of the file; ExportBroken if it has no end."""
+        pace = GivingWay()
         while (frame := await self._next()).kind == "piece":
             yield frame.content
+            await pace.rest()
         if frame.kind == "refused":
             raise ExportBroken(str(pickle.loads(frame.content)))  # noqa: S301 - as above
         self.is_whole = True
@@ -87,6 +95,29 @@ class RunningExport:
         if frame.kind == "failed":
             raise ExportFailed(frame.content.decode())
         return frame
+
+
+class GivingWay:
+    """How an export leaves the processor to those who ask: while its worker is busy it rests for twice as long as it works.
+
+    A low priority alone does not do it, because the database reads for the export at its own. The process of the export rests,
+    too: it cannot write on while nobody reads.
+    """
+
+    def __init__(self) -> None:
+        self._at, self._worked = time.monotonic(), time.process_time()
+
+    async def rest(self) -> None:
+        """Between two pieces of the file."""
+        seconds = rest_after(time.monotonic() - self._at, time.process_time() - self._worked)
+        if seconds:
+            await asyncio.sleep(seconds)
+        self._at, self._worked = time.monotonic(), time.process_time()
+
+
+def rest_after(seconds: float, worked: float) -> float:
+    """How long to rest after a piece that took so long, of which the worker has worked so long."""
+    return min(_RESTS * seconds, _LONGEST_REST_SECONDS) if worked > _BUSY * seconds else 0.0
 
 
 class ExportLane:
