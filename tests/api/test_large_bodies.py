@@ -8,7 +8,7 @@ import statistics
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +16,7 @@ import pytest
 from testing.databases import NewDatabase
 from testing.json_client import JsonClient, arms
 from testing.memory import most_memory
+from testing.processes import wait_until
 from testing.server import Server
 
 pytestmark = pytest.mark.serial
@@ -24,12 +25,13 @@ _JSON = {"content-type": "application/json"}
 _LONG_NAME = b'{"' + b"n" * 150_000 + b'": ["\\\\"' + b",0" * 75_000 + b"]}"
 # Of 16 MB: as many items as fit.
 _MANY_ITEMS = b'{"rewards":["\\\\"' + b",0" * 8_000_000 + b"]}"
-# Of 4 MB, each to be told from others by a key: what is long only when it is written out, and what is nothing but many.
+# Of 4 MB and more, each to be told from others by a key: what is long only when it is written out, and what is nothing but many.
 _KEYED = {
     "large numbers": b'{"rewards":[' + b"1e300," * 650_000 + b"0]}",
     "items": b'{"rewards":[' + b"0," * 2_000_000 + b"0]}",
     "lists": b'{"rewards":[' + b"[],[[]]," * 500_000 + b"0]}",
     "names": b'{"rewards":[{' + b",".join(b'"%d":0' % number for number in range(400_000)) + b"}]}",
+    "names of texts": b'{"rewards":[{' + b",".join(b'"%d":""' % number for number in range(1_300_000)) + b"}]}",
 }
 _CROWD = json.dumps({f"typo-{number}": 0 for number in range(60_000)}).encode()
 
@@ -81,14 +83,19 @@ def _sent_beside_looks(server: Server, body: bytes, headers: dict[str, str]) -> 
     return waited
 
 
+def _others_get_their_turn(server: Server, body: bytes, headers: dict[str, str], *, at_once: float) -> bool:
+    """True if nobody waits much longer than what is done at once takes: in one of three tries, on a busy machine."""
+    tries = (_sent_beside_looks(server, body, headers) for _ in range(3))
+    return any(max(waited) <= at_once + 50 * statistics.median(waited) for waited in tries)
+
+
 def test_a_large_body_does_not_stop_the_others(alone: Server) -> None:
     """While it is read others get their turn, and its memory is a few times its size."""
     began = time.perf_counter()
     json.loads(_MANY_ITEMS)
     parsing = time.perf_counter() - began
     before = most_memory(alone)
-    waited = _sent_beside_looks(alone, _MANY_ITEMS, {})
-    assert max(waited) <= parsing + 50 * statistics.median(waited)
+    assert _others_get_their_turn(alone, _MANY_ITEMS, {}, at_once=parsing)
     assert most_memory(alone) - before <= 25 * len(_MANY_ITEMS)
 
 
@@ -96,8 +103,7 @@ def test_a_large_body_does_not_stop_the_others(alone: Server) -> None:
 def test_a_body_with_an_idempotency_key_costs_as_little(alone: Server, body: bytes) -> None:
     """To tell it from others is no more than to read it: a number of five characters has no three hundred digits."""
     before = most_memory(alone)
-    waited = _sent_beside_looks(alone, body, {"idempotency-key": "large"})
-    assert max(waited) <= 0.1 + 50 * statistics.median(waited)
+    assert _others_get_their_turn(alone, body, {"idempotency-key": "large"}, at_once=0.1)
     assert most_memory(alone) - before <= 25 * len(body)
 
 
@@ -113,15 +119,22 @@ def test_a_large_body_is_validated_like_a_small_one(alone: Server) -> None:
             assert (made.status_code, made.headers.get("idempotency-replayed")) == (201, replayed)
 
 
+def _in_the_kernel(server: Server) -> int:
+    """How many bytes were sent and not read yet, at either end of its connections."""
+    fields = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    queues = [one[4].split(":") for one in fields if f":{server.port:04X}" in {one[1][-5:], one[2][-5:]}]
+    return sum(int(waiting, 16) for queue in queues for waiting in queue)
+
+
 def test_uploads_that_never_end_shut_nobody_out(alone: Server) -> None:
-    """Nine take all the room that there is for large bodies; a change of a few bytes needs none of it."""
+    """Nine leave no room for another large body: 130.5 of 134.2 million bytes. A change of a few bytes needs none of it."""
     head = b"POST /v1/experiments/large/rewards HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     head += b"Content-Length: 15000000\r\n\r\n"
     slow = [socket.create_connection(("127.0.0.1", alone.port), timeout=60) for _ in range(9)]
     try:
         for upload in slow:
-            with suppress(OSError):  # the one for which there is no room
-                upload.sendall(head + b" " * 14_500_000)
+            upload.sendall(head + b" " * 14_500_000)
+        wait_until(lambda: _in_the_kernel(alone) == 0, "the service has read all of them")
         with alone.client() as client:
             assert client.patch("/v1/experiments/large", json={"description": "x" * 10_000}).status_code == 200
             refused = client.post("/v1/experiments/large/rewards", content=b" " * 14_500_000, headers=_JSON)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from itertools import islice
+from select import select
 from typing import Any
 
 import httpx
@@ -58,6 +59,10 @@ class _OpenStream:
         """End the body; status and answer."""
         self._connection.sendall(b"0\r\n\r\n")
         return self.answer()
+
+    def is_answered(self, within: float) -> bool:
+        """Has something come back, within so many seconds?"""
+        return bool(select([self._connection], [], [], within)[0])
 
     def answer(self) -> tuple[int, Any]:
         """What came back."""
@@ -205,6 +210,24 @@ def test_a_stream_ends_with_its_key(keyed_server: Server, keyed_wire: JsonClient
         assert (status, problem["code"]) == (401, "unauthorized")
         assert "up to number 3 are durable" in problem["detail"]
         assert rows.fingerprint() == before
+
+
+def test_a_stream_that_ends_no_line_ends_with_its_key(keyed_server: Server, keyed_wire: JsonClient, key: str) -> None:
+    """It has nothing to tell, and would keep its place for ever."""
+    keyed_wire.create(key, arms=arms(2))
+    made = new_key(keyed_wire, scopes=["reward"])
+    with closing(_OpenStream(keyed_server, key, made["secret"])) as stream:
+        stream.send(_line(0))
+        with keyed_server.client() as api:
+            _until(lambda: _imported(api, key) == 1)
+        assert keyed_wire.send("DELETE", f"/v1/keys/{made['id']}").status == 204
+        for _ in range(100):
+            if stream.is_answered(within=0.1):
+                break
+            stream.send(b" ")
+        status, problem = stream.answer()
+    assert (status, problem["code"]) == (401, "unauthorized")
+    assert "up to number 1 are durable" in problem["detail"]
 
 
 @pytest.mark.parametrize(

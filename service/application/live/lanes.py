@@ -88,7 +88,11 @@ class ChangeLane:
         """What the change gives, if it is still theirs to make when its turn comes; `Overloaded` if too many wait already."""
         async with self._turns:
             await self._callers.require_still_taken(caller)
-            return await self._lane.run(change, *arguments)
+            working = asyncio.ensure_future(self._lane.run(change, *arguments))
+            try:
+                return await asyncio.shield(working)
+            finally:  # who has left keeps the turn while the process works: the next would wait there, where no key is asked for
+                await asyncio.wait([working])
 
     async def close(self) -> None:
         """End the process, after the change that it is at."""

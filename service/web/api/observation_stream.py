@@ -69,8 +69,10 @@ class _Stream:
         pace = cast("BodyPace | None", request.scope.get(BODY_PACE))
         more, is_theirs = True, False
         while more:
-            if pace is not None and not is_theirs:
-                pace.await_body()
+            if not is_theirs:  # more came or was told: one that ends no line has nothing to tell, and would outlive its key
+                await self._context.callers.require_still_taken(self._access.caller)
+                if pace is not None:
+                    pace.await_body()
             arrived = await _next_piece(request)
             is_theirs = arrived is None
             if arrived is not None:

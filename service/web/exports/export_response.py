@@ -10,7 +10,7 @@ from fastapi import Response
 
 from service.application.live.export_lane import ExportBroken, ExportFailed
 from service.domain.limits import LONGEST_EXPORT_SECONDS
-from service.errors import BestArmError
+from service.errors import BestArmError, Unauthorized
 from service.web.exports import export_process
 from service.web.exports.export_file import MEDIA_TYPES
 
@@ -69,8 +69,10 @@ async def _pieces_for(export: RunningExport, callers: KnownCallers, caller: Call
     async for piece in export.pieces():
         try:
             await callers.require_still_taken(caller)
-        except BestArmError as refused:
+        except Unauthorized as refused:
             raise ExportBroken(f"Its key: {refused.reason or refused}") from refused
+        except BestArmError as unknown:
+            raise ExportBroken(str(unknown)) from unknown
         yield piece
 
 

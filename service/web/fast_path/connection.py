@@ -275,6 +275,10 @@ class GuardedProtocol(HttpToolsProtocol):
         else:
             self._expect_reading()
 
+    def give_up(self) -> None:
+        """Close it as it is."""
+        self.transport.abort()
+
     def has_begun(self) -> bool:
         """Is part of a request there?"""
         return self._in_parser

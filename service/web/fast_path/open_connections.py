@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -24,6 +25,9 @@ class TimedConnection(Protocol):
 
     def leave_unread(self) -> None:
         """The client has not read in time."""
+
+    def give_up(self) -> None:
+        """Nobody looks after it any more: close it at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +75,5 @@ class OpenConnections:
             except Exception:
                 log.exception("a connection cannot be held to its deadlines and is given up")
                 self.open.discard(connection)
+                with suppress(Exception):
+                    connection.give_up()

@@ -33,8 +33,11 @@ _WITHOUT_BODY = {401, 403, 429}
 # No place, too many requests, no database: for a while. An `EventSource` that is told so by its status never comes back, and the
 # stock web provider then evaluates and connects anew every second.
 _FOR_A_WHILE = {429, 503}
-# Until then other pages have closed; and those that were sent away together do not come back together.
-_COME_BACK_SECONDS = (300, 600)
+# In milliseconds. Until then other pages have closed; and those that were sent away together do not come back together.
+_COME_BACK = (300_000, 600_000)
+# A database that is away for a moment must not leave all pages deaf for minutes.
+_COME_BACK_SOON = (5_000, 15_000)
+_NO_DATABASE = "database_unavailable"
 _SERVERS = 500
 
 
@@ -79,7 +82,8 @@ async def _send_failure(send: Send, head: Message, problem: dict[str, Any], scop
     kind = b"application/json"
     if (scope["method"], scope["path"]) == ("GET", FLAG_STREAM) and head["status"] in _FOR_A_WHILE:
         status, kind = 200, b"text/event-stream; charset=utf-8"
-        content = b"retry: %d\n\n" % (1_000 * random.randint(*_COME_BACK_SECONDS))  # noqa: S311 - no secret
+        between = _COME_BACK_SOON if problem["code"] == _NO_DATABASE else _COME_BACK
+        content = b"retry: %d\n\n" % random.randint(*between)  # noqa: S311 - no secret
     else:
         status, body = translated(head["status"], problem, scope["path"])
         content = b"" if body is None else json.dumps(body).encode()

@@ -7,6 +7,7 @@ import json
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -23,6 +24,7 @@ from service.errors import DatabaseUnavailable, Unauthorized
 from service.storage.database import Database
 from service.storage.queries import change_follower, stored_api_keys
 from testing.databases import NewDatabase
+from testing.postgres import Postgres
 
 ADMIN = "the administrator's key of this test"
 
@@ -51,14 +53,13 @@ def _run(url: str, doing: Callable[[Database], Awaitable[None]]) -> None:
 
 def test_what_is_too_old_is_not_believed(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that was kept from asking what has changed asks before it lets anybody in, or goes on with what they began."""
-    monkeypatch.setattr(known_callers, "_TRUSTED_SECONDS", 0.2)
 
     async def doing(database: Database) -> None:
         name, secret = await _new_key(database)
         callers = KnownCallers(database, None)
         caller = await callers.identified(secret)
         await revoke(database, SERVICE, name)  # as another worker would, and nobody tells this one
-        await asyncio.sleep(0.3)
+        monkeypatch.setattr(callers, "_trusted_until", 0.0)
         assert callers.refusal_of(secret, is_new=True) is None, "refused by what is not known"
         with pytest.raises(Unauthorized):
             await callers.require_still_taken(caller)
@@ -162,7 +163,7 @@ def test_keys_are_learned_anew_after_a_fallback(database_url: str) -> None:
 
 
 def test_a_failover_that_lost_a_change_is_noticed_although_its_number_was_given_out_again(
-    postgresql_databases: NewDatabase,
+    postgresql_databases: NewDatabase, postgres: Postgres
 ) -> None:
     """The connection was lost, so nothing that was known goes on: what others stored since is known, what was lost is not."""
 
@@ -180,10 +181,8 @@ def test_a_failover_that_lost_a_change_is_noticed_although_its_number_was_given_
         await callers.refresh()
         assert callers.refusal_of(lost[1], is_new=False) is None, "as far as anybody could tell by the number"
         assert callers.sessions.is_good(session.digest)
-        async with database.reading() as connection:
-            others = "datname = current_database() AND pid <> pg_backend_pid()"
-            await connection.exec_driver_sql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")
-        await asyncio.sleep(0.1)
+        assert await asyncio.to_thread(postgres.drop_connections, urlsplit(database.url).path[1:])
+        await asyncio.sleep(0.1)  # the loop sees it
         await callers.refresh()
         assert [callers.refusal_of(secret, is_new=False) is None for _, secret in (kept, lost, made)] == [True, False, True]
         assert not callers.sessions.is_good(session.digest)
@@ -235,18 +234,17 @@ def test_a_worker_whose_database_is_away_does_not_say_that_there_are_no_keys(tmp
 
 def test_keys_and_probes_wait_for_no_other_reads(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every connection for reads is taken: the keys stay known, and the service ready, many probes at once included."""
-    monkeypatch.setattr(known_callers, "_TRUSTED_SECONDS", 0.2)
 
     async def doing(database: Database) -> None:
         _, secret = await _new_key(database)
         callers = KnownCallers(database, None)
-        async with AsyncExitStack() as held, asyncio.timeout(5):
+        async with AsyncExitStack() as held, asyncio.timeout(30):
             for _ in range(database.pool_use()[1]):
                 await held.enter_async_context(database.reading())
             for _ in range(3):
+                monkeypatch.setattr(callers, "_trusted_until", 0.0)
                 probes = [asyncio.create_task(require_ready(database)) for _ in range(20)]
                 assert (await callers.identified(secret)).scopes == {"read"}
                 await asyncio.gather(*probes)
-                await asyncio.sleep(0.25)
 
     _run(database_url, doing)

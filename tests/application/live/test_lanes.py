@@ -157,6 +157,39 @@ def test_a_change_that_waits_ends_with_its_key(database_url: str, tmp_path: Path
     asyncio.run(study())
 
 
+def test_whoever_leaves_keeps_the_turn_while_the_process_works(sqlite_url: str, tmp_path: Path) -> None:
+    """The next one would wait in the process for it, and be served although its key was revoked meanwhile."""
+    go, changed = tmp_path / "go", tmp_path / "changed"
+    once: Once[NewKey] = Once("keys", None, "", creates=True, render=lambda made: f"{made.key.id} {made.secret}".encode())
+
+    async def study() -> None:
+        database = Database(sqlite_url)
+        callers = KnownCallers(database, _ADMIN)
+        lane = ChangeLane(database, callers)
+        try:
+            made = await create(database, SERVICE, WantedKey("a changer's", frozenset({"manage"})), once)
+            name, secret = made.written().split()
+            admin, leaving = await callers.identified(_ADMIN.encode()), await callers.identified(secret)
+            await lane.run(admin, own_process)
+            first = asyncio.create_task(lane.run(admin, wait_for_file, go))
+            await asyncio.sleep(0.2)
+            first.cancel()
+            waiting = asyncio.create_task(lane.run(leaving, make_file, changed))
+            await asyncio.sleep(0.2)
+            await revoke(database, SERVICE, name.decode())
+            await callers.renew()
+            await asyncio.to_thread(go.touch)
+            with pytest.raises(Unauthorized):
+                await waiting
+            assert first.cancelled()
+            assert not await asyncio.to_thread(changed.exists)
+        finally:
+            await lane.close()
+            await database.close()
+
+    asyncio.run(study())
+
+
 def test_a_killed_process_is_replaced(sqlite_url: str, tmp_path: Path) -> None:
     """Whoever waited for it is told to come again, and finds another one."""
 

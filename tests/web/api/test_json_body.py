@@ -145,7 +145,13 @@ _LARGE_SHAPES = {
 def test_others_get_their_turn_while_a_fingerprint_is_made(body: bytes) -> None:
     """The interpreter is never kept as long as one call for all of it would keep it."""
     refuse_crowd(body)
-    parsed, gaps, done = json.loads(body), [0.0], threading.Event()
+    parsed = json.loads(body)
+    assert any(_longest_gap_beside(lambda: fingerprint(parsed)) < 0.1 for _ in range(3)), "each try may meet a busy machine"
+
+
+def _longest_gap_beside(call: Callable[[], object]) -> float:
+    """For how long another thread was kept, in seconds."""
+    gaps, done = [0.0], threading.Event()
 
     def look() -> None:
         before = time.perf_counter()
@@ -157,10 +163,10 @@ def test_others_get_their_turn_while_a_fingerprint_is_made(body: bytes) -> None:
 
     looking = threading.Thread(target=look)
     looking.start()
-    fingerprint(parsed)
+    call()
     done.set()
     looking.join()
-    assert max(gaps) < 0.1
+    return max(gaps)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
@@ -187,6 +193,15 @@ def test_a_crowd_of_names_is_refused() -> None:
     """They would be sorted at once."""
     with pytest.raises(BadRequest, match="50,000"):
         parse_json(json.dumps({"a": dict.fromkeys(map(str, range(50_001)), 0)}).encode(), "application/json")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32-le"])
+@pytest.mark.parametrize("value", ['""', "[]", '["a",[0]]', "0"])
+def test_a_crowd_of_names_is_refused_before_it_is_one_object(value: str, encoding: str) -> None:
+    """The parser makes all of them in one call; as many names of several objects, and colons in texts, are no crowd."""
+    with pytest.raises(BadRequest, match="50,000"):
+        refuse_crowd(("[{" + f'"\\\\":{value},' * 50_001 + "}]").encode(encoding))
+    refuse_crowd(("[" + ("{" + f'"n":{value},' * 40_000 + '"::":"\\\\"::"},') * 2 + '"' + ":" * 60_000 + '"]').encode(encoding))
 
 
 @given(st.integers(0, 99_999), st.sampled_from(["\\u0000", "\\ud800", None]))

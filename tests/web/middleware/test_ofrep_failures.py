@@ -95,6 +95,9 @@ def test_a_database_that_is_away(service: Server, cluster: Postgres) -> None:
         for path in (_ONE, _ALL):
             for unit in ("kept", "new"):
                 _assert_to_come_back(_evaluate(service, path, unit))
+        waits = {httpx.get(f"{service.url}/ofrep/v1/stream", timeout=60).text for _ in range(3)}
+        assert all(5_000 <= int(wait.removeprefix("retry: ")) <= 15_000 for wait in waits), "pages listen again soon after it"
+        assert len(waits) > 1, "and not all at once"
         api.set_provider(OFREPProvider(service.url))
         failed = api.get_client().get_string_details("colour", "grey", EvaluationContext("new"))
         assert (failed.value, failed.error_code) == ("grey", ErrorCode.GENERAL)
