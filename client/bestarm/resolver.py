@@ -23,9 +23,10 @@ def is_address(host: str) -> bool:
 
 
 class Resolver:
-    """Resolves each name once at a time. Where no thread can start, who asks does it, if it `may_wait`: an event loop may not.
+    """Resolves each name once at a time. Where no thread can start, it fails, except at the end of a program.
 
-    From Python 3.12 on no thread starts at the end of a program, when queued rewards are still to be sent.
+    From Python 3.12 on no thread starts there, while queued rewards are still to be sent: so who asks does it, without a bound,
+    if it `may_wait`. An event loop may not.
     """
 
     def __init__(self, *, may_wait: bool) -> None:
@@ -48,7 +49,7 @@ class Resolver:
         try:
             resolving.start()
         except RuntimeError as trouble:  # there are too many, or the interpreter is shutting down
-            if self._may_wait:
+            if self._may_wait and "shutdown" in str(trouble):
                 self._resolve(host, port, found)
             else:
                 self._settle(host, port, found, OSError(str(trouble)))

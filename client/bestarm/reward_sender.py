@@ -51,7 +51,7 @@ class RewardSender:
         self._sending = threading.Lock()
         self._queue = RewardQueue(self._size, self._spool)
         self._thread: threading.Thread | None = None
-        self._is_urgent = self._is_closed = self._is_over = False
+        self._is_urgent = self._is_closed = self._is_over = self._is_adopting = False
         self._flushes = 0
         self._arrived = 0
         self._holds = Holds()
@@ -89,21 +89,23 @@ class RewardSender:
         atexit.unregister(self.close)
         atexit.register(self.close, _REQUEST_SECONDS)
         thread = threading.Thread(target=self._run, name="bestarm-rewards", daemon=True)
+        self._is_adopting = self._spool is not None  # with that it begins
         try:
             thread.start()
         except RuntimeError as trouble:  # no more threads; the next reward tries again, and so does the end of the program
+            self._is_adopting = False
             _log.warning("Rewards wait, %d of them: %s", len(self._queue), trouble)
         else:
             self._thread = thread
 
     def flush(self, timeout: float) -> bool:
-        """Send what waits now; True when all of it is settled in time."""
+        """Send what waits now, and what others are known to have left; True when all of it is settled in time."""
         with self._changed:
             self._is_urgent = True
             self._flushes += 1
             self._changed.notify_all()
             try:
-                return self._changed.wait_for(lambda: not self._queue, timeout)
+                return self._changed.wait_for(lambda: not self._queue and not self._is_adopting, timeout)
             finally:
                 self._flushes -= 1
 
@@ -158,7 +160,14 @@ class RewardSender:
         """Take over what others left, now and then; then, where nothing may be sent, wait for a change, and say so."""
         if self._spool is not None and self._adopted.left() <= 0:
             self._adopted = Deadline.after(_ADOPT_SECONDS)
-            self._adopt(self._spool)
+            with self._changed:
+                self._is_adopting = True
+            try:
+                self._adopt(self._spool)
+            finally:
+                with self._changed:
+                    self._is_adopting = False
+                    self._changed.notify_all()
         with self._changed:
             seconds = self._holds.seconds_left(self._queue.experiments())
             if self._is_closed or self._is_urgent or seconds == 0:

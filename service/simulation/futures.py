@@ -100,7 +100,9 @@ def _forecast(situation: Situation, rng: np.random.Generator) -> Forecast:
     waits = np.sort(futures.waits(rng))
     quantiles = [waits[int(np.ceil(part * FUTURES)) - 1] for part in (0.1, 0.5, 0.9)]
     low, median, high = (None if np.isinf(wait) else int(wait) for wait in quantiles)
-    never = waits[FUTURES // 2 - 1] > max(NEVER_DRAWS, NEVER_TIMES * float(situation.samples.counts.sum()))
+    # Of a median that is infinite only so much is known: it is beyond all steps.
+    rewards = max(float(situation.samples.counts.sum()), 1.0)
+    never = min(waits[FUTURES // 2 - 1], rewards * _GROWTH**_STEPS) > max(NEVER_DRAWS, NEVER_TIMES * rewards)
     return Forecast(median, low, high, shortfall, tuple(waits.tolist()), bool(never))
 
 

@@ -134,7 +134,7 @@ class Supervisor:
         spare = self._spare.worker
         if spare is None or spare.stage != "standby":
             return self._started(place)
-        self._spare.worker = None
+        self._spare.worker, self._spare.backoff = None, Backoff()  # its successor has failed nobody yet
         return spare
 
     def _started(self, place: _Place) -> Worker | None:

@@ -218,6 +218,9 @@ def _broken_repeats(calls: Sequence[Call], _stored: Stored) -> Iterator[str]:
         fresh = [call for call in operation.acknowledged if not call.replayed]
         if len(fresh) > 1:
             yield f"{name} was answered {len(fresh)} times as if it were new"
+        for call in operation.attempts:
+            if call.trouble == "idempotency_key_reused" and call.sent == operation.first.sent:
+                yield f"{name} was refused as another body"
 
 
 PROMISES: dict[str, Promise] = {

@@ -81,9 +81,12 @@ def never_reading(server: Server) -> str:
     until = time.monotonic() + _READS_ON_SECONDS
     for link in links:
         link.settimeout(_STOPPED_READING_SECONDS)
+        rest = b""
         try:
             while time.monotonic() < until:
-                taken += link.send(_ASK * 20)
+                rest = rest or _ASK * 20
+                sent = link.send(rest)  # a part of it, where there is no more room
+                taken, rest = taken + sent, rest[sent:]
         except TimeoutError:
             stopped += 1
         except ConnectionError:

@@ -41,12 +41,17 @@ def kill_postgres(stage: Stage, _dice: Random, _hold: float) -> None:
     _postgres(stage).start()
 
 
-def kill_backend(stage: Stage, dice: Random, _hold: float) -> None:
+def kill_backend(stage: Stage, dice: Random, _hold: float) -> bool:
     """One session of a service: PostgreSQL ends all others and recovers."""
     pids = _postgres(stage).sql(f"SELECT pid {_OURS}").split()
-    with suppress(ProcessLookupError):
+    if not pids:
+        return False
+    try:
         os.kill(int(dice.choice(pids)), signal.SIGKILL)
+    except ProcessLookupError:
+        return False
     _postgres(stage).start()
+    return True
 
 
 def restart_postgres(stage: Stage, dice: Random, _hold: float) -> None:
@@ -55,9 +60,9 @@ def restart_postgres(stage: Stage, dice: Random, _hold: float) -> None:
     _postgres(stage).start()
 
 
-def drop_connections(stage: Stage, _dice: Random, _hold: float) -> None:
+def drop_connections(stage: Stage, _dice: Random, _hold: float) -> bool:
     """By an administrator."""
-    _postgres(stage).sql(f"SELECT count(pg_terminate_backend(pid)) {_OURS}")
+    return int(_postgres(stage).sql(f"SELECT count(*) FILTER (WHERE pg_terminate_backend(pid)) {_OURS}")) > 0
 
 
 def cut(kind: Cut, stage: Stage, _dice: Random, hold: float) -> bool:

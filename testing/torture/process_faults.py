@@ -6,7 +6,7 @@ import os
 import signal
 import sqlite3
 import time
-from contextlib import closing, suppress
+from contextlib import closing
 from random import Random
 
 from testing.memory import processes_of
@@ -22,14 +22,16 @@ def _require_whole_file(stage: Stage) -> None:
             assert rows.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
-def kill_worker(stage: Stage, dice: Random, _hold: float) -> None:
+def kill_worker(stage: Stage, dice: Random, _hold: float) -> bool:
     """Kill one worker; its supervisor replaces it."""
     workers = [pid for service in stage.services for pid in service.workers()]
-    if workers:
-        victim = dice.choice(workers)
-        _signal(victim, signal.SIGKILL)
-        wait_until(lambda: not is_running(victim), "it is dead")
-        _require_whole_file(stage)
+    if not workers:
+        return False
+    victim = dice.choice(workers)
+    was_there = _signal(victim, signal.SIGKILL)
+    wait_until(lambda: not is_running(victim), "it is dead")
+    _require_whole_file(stage)
+    return was_there
 
 
 def kill_service(stage: Stage, dice: Random, _hold: float) -> None:
@@ -54,11 +56,10 @@ def kill_supervisor(stage: Stage, dice: Random, _hold: float) -> None:
     service.start_again()
 
 
-def stop_worker(stage: Stage, dice: Random, hold: float) -> None:
+def stop_worker(stage: Stage, dice: Random, hold: float) -> bool:
     """Stop a worker for a while, if it is not replaced before."""
     workers = [pid for service in stage.services for pid in service.workers()]
-    if workers:
-        _stopped([dice.choice(workers)], hold)
+    return bool(workers) and _stopped([dice.choice(workers)], hold)
 
 
 def stop_service(stage: Stage, dice: Random, hold: float) -> None:
@@ -72,17 +73,22 @@ def stop_postgres(stage: Stage, _dice: Random, hold: float) -> None:
     _stopped(processes_of(stage.postgres.pid), hold)
 
 
-def _stopped(pids: list[int], hold: float) -> None:
-    for pid in pids:
-        _signal(pid, signal.SIGSTOP)
-    time.sleep(hold)
-    for pid in pids:
+def _stopped(pids: list[int], hold: float) -> bool:
+    stopped = [pid for pid in pids if _signal(pid, signal.SIGSTOP)]
+    if stopped:
+        time.sleep(hold)
+    for pid in stopped:
         _signal(pid, signal.SIGCONT)
+    return bool(stopped)
 
 
-def _signal(pid: int, number: signal.Signals) -> None:
-    with suppress(ProcessLookupError):
+def _signal(pid: int, number: signal.Signals) -> bool:
+    """Whether it was still there."""
+    try:
         os.kill(pid, number)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def faults(engine: str) -> list[Fault]:

@@ -69,7 +69,7 @@ def _exact(text: str) -> Fraction:
 
 
 def read_stored(url: str, key: str) -> Stored:
-    """Everything about one experiment."""
+    """Everything about one experiment, as of one version."""
     with Rows(url) as rows:
         (found,) = rows.query("SELECT id, version, draws FROM experiments WHERE key = :key", key=key)
         number, version, draws = found
@@ -108,6 +108,8 @@ def read_stored(url: str, key: str) -> Stored:
                 "SELECT id, arm, reward FROM observations WHERE experiment_id = :number AND status <> 'voided'", number=number
             )
         }
+        if rows.query("SELECT version FROM experiments WHERE id = :number", number=number) != [(version,)]:
+            return read_stored(url, key)  # the sweeper went on meanwhile
     return Stored(key, version, draws, arms, assignments, events, observations, _difference(url, key))
 
 

@@ -98,7 +98,7 @@ def _ask_many(client: RecordingClient, experiment: str, turn: int) -> None:
     path = f"/v1/experiments/{experiment}/assignments/batch"
     request = Request(kind="ask_many", experiment=experiment, operation=name, path=path, body=body, sent=body, key=name)
     drawn = client.until_definite(request)
-    for one in (drawn.answer or [])[:2]:
+    for one in [one for one in drawn.answer or [] if one["id"] is not None][:2]:  # a concluded experiment draws none
         client.until_definite(_tell(experiment, one["id"], client.random.random()))
 
 

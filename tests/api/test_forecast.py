@@ -76,10 +76,11 @@ def test_the_rate_is_that_of_asks_whatever_was_told_without_one(api: httpx.Clien
 
 
 def test_one_batch_of_asks_has_a_rate_too(api: httpx.Client, key: str) -> None:
-    """Since the experiment was created: its later half took no time."""
+    """Since the experiment was created: its later half took no time, however soon the first reward comes after it."""
     create(api, key, 2)
     observe(api, key, "a0", [1.0, 0.0])
-    api.post(f"/v1/experiments/{key}/assignments/batch", json={"count": 10})
+    first, *_ = api.post(f"/v1/experiments/{key}/assignments/batch", json={"count": 10}).json()["assignments"]
+    assert api.post(f"/v1/experiments/{key}/assignments/{first['id']}/reward", json={"reward": 1}).status_code == 200
     begun = _moment(api.get(f"/v1/experiments/{key}").json()["created_at"])
     passed = _moment(look(api, key)["as_of"]) - begun
     assert forecast(api, key)["rate_per_day"] == pytest.approx(10 * timedelta(days=1) / passed)

@@ -352,7 +352,7 @@ def test_a_folder_of_two_services(server: Server, experiment: str, tmp_path: Pat
 
 
 def test_what_others_left_is_read_beside_rewards(tmp_path: Path) -> None:
-    """However much it is: nobody who tells a reward waits for it."""
+    """However much it is: nobody who tells a reward waits for it, and who has everything sent is not told that it was."""
     nowhere = f"http://127.0.0.1:{free_port()}"
     dead = Client(nowhere, spool=tmp_path)
     assert dead.reward_later("asg_1", 1, experiment="e")
@@ -361,6 +361,7 @@ def test_what_others_left_is_read_beside_rewards(tmp_path: Path) -> None:
     lines = 50_000
     left.write_bytes(left.read_bytes() * lines)
     heir, told = Client(nowhere, spool=tmp_path, queue_size=2 * lines), 0
+    assert not heir.flush(0.001)
     while heir.counts.rewards_waiting < lines:
         assert heir.reward_later("asg_2", 1, experiment="e")
         told += 1
@@ -370,8 +371,11 @@ def test_what_others_left_is_read_beside_rewards(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_an_outage_is_logged_seldom(proxy: FaultyProxy, experiment: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_outage_is_logged_seldom(
+    proxy: FaultyProxy, experiment: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Not once for each try; and a pause that ends in the year 10,000 is no reason to ask without one."""
+    monkeypatch.setattr("bestarm.operations.core._QUIET_SECONDS", 600)
     with Client(proxy.url, flush_seconds=0.01) as client:
         shown = client.assign(experiment)
         proxy.always, proxy.retry_after = "unavailable", "9300000000000"

@@ -206,6 +206,14 @@ def test_a_worker_for_which_there_is_no_room_comes_when_there_is(small: SmallSer
     small.wait_until_whole()
     assert other in small.serving()
     wait_until(lambda: small.open_files() == files, "nothing of those that did not start is left open")
+    os.kill(other, signal.SIGKILL)
+    wait_until(lambda: other not in small.serving(), "it is gone")
+    small.wait_until_whole()
+    (spare,) = small.spares()
+    os.kill(spare, signal.SIGKILL)
+    wait_until(lambda: spare in {entry["pid"] for entry in small.entries("worker died")}, "it is missed")
+    (pause,) = [entry["replaced_in_seconds"] for entry in small.entries("worker died") if entry["pid"] == spare]
+    assert pause == 0.0, "it does not wait for what its predecessors met"
 
 
 def test_a_hangup_replaces_every_worker_while_somebody_serves(small: SmallService) -> None:

@@ -151,8 +151,10 @@ async def rate_per_day(reader: Reader, ledger: Ledger) -> float | None:
     if draws == 0 or experiment.pruned_at is not None:
         return await _rate_by_course(reader, ledger)
     async with reader.database.reading() as connection:
-        middle = await stored_assignments.assignment_by_draw(connection, experiment.id, draws // 2)
-    if middle is None or middle.created_at >= now:  # one ask, or one batch
+        middle, last = [
+            await stored_assignments.assignment_by_draw(connection, experiment.id, one) for one in (draws // 2, draws)
+        ]
+    if middle is None or last is None or middle.created_at >= last.created_at:  # one ask, or one batch
         return _a_day(draws, now - experiment.created_at)
     return _a_day(draws - draws // 2, now - middle.created_at)
 

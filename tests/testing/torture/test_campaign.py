@@ -14,9 +14,9 @@ from testing.torture.fault import Fault
 from testing.torture.stage import Service, Stage
 
 
-def _call(kind: CallKind, status: int | None, trouble: str = "") -> Call:
+def _call(kind: CallKind, status: int | None, trouble: str = "", workload: str = "ledger") -> Call:
     return Call(
-        client="c", workload="ledger", experiment="e", kind=kind, operation="o", sent={}, began=0, ended=1, at=0,
+        client="c", workload=workload, experiment="e", kind=kind, operation="o", sent={}, began=0, ended=1, at=0,
         status=status, trouble=trouble,
     )  # fmt: skip
 
@@ -31,6 +31,7 @@ def _call(kind: CallKind, status: int | None, trouble: str = "") -> Call:
         ("tell", 422, "idempotency_key_reused"),
         ("look", 401, "unauthorized"),
         ("ask", 422, "validation_failed"),
+        ("ask", 422, "idempotency_key_reused"),
         ("ask", 408, "request_timeout"),
     ],
 )
@@ -42,7 +43,8 @@ def test_what_nobody_provoked_is_unexpected(kind: CallKind, status: int, trouble
 
 def test_what_a_workload_provokes_is_expected() -> None:
     """A key with another body, a database that is away; and experiments that are stopped, where they are."""
-    calls = [_call("ask", 422, "idempotency_key_reused"), _call("ask", 503, "database_unavailable"), _call("look", 200)]
+    reused = _call("ask", 422, "idempotency_key_reused", "idempotence")
+    calls = [reused, _call("ask", 503, "database_unavailable"), _call("look", 200)]
     stopped = _call("ask_many", 409, "experiment_not_running")
     assert unexpected_answers(calls, may_stop=False) == []
     assert unexpected_answers([*calls, stopped], may_stop=True) == []
@@ -52,7 +54,7 @@ def test_what_a_workload_provokes_is_expected() -> None:
 @pytest.mark.process
 @pytest.mark.serial
 def test_only_what_broke_something_counts_and_each_is_held_as_long_as_it_says(sqlite_databases: NewDatabase) -> None:
-    """A fault that found nothing to break is played again; the logs of services that were started again are read once."""
+    """A fault that found nothing to break is played again, a few times; logs of services that began again are read once."""
     held: dict[str, list[float]] = {"misses": [], "breaks": []}
     turns = count(1)
 
@@ -66,12 +68,15 @@ def test_only_what_broke_something_counts_and_each_is_held_as_long_as_it_says(sq
         stage.services[0].start_again()
 
     faults = [Fault("misses", "sqlite", miss, 10.0), Fault("breaks", "sqlite", break_, 2.0, at_least=20)]
+    idle = Fault("always misses", "sqlite", lambda *_: False, pause_seconds=0.0)
     url = sqlite_databases()
     service = Service(url)
     try:
         stage = Stage("sqlite", url, [service])
         outcome = play_in_turn(stage, faults, "c.", 0.0, 0.05)
         logged = stage.logged({})
+        with pytest.raises(AssertionError, match="always misses breaks nothing"):
+            play_in_turn(stage, [idle], "i.", 0.0, 1.0)
     finally:
         service.close()
     assert outcome.played == {"misses": 1, "breaks": len(held["breaks"])}

@@ -8,11 +8,13 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from testing.databases import NewDatabase
+from testing.rows import Rows
 from testing.server import Server
 from testing.torture.calls import Call
 from testing.torture.checker import PROMISES, check
@@ -165,6 +167,11 @@ def _first_answer_twice(calls: list[Call]) -> None:
     calls.extend([replace(call, replayed=False) for call in calls if call.replayed and call.status == 201])
 
 
+def _refused_though_the_same(calls: list[Call]) -> None:
+    again = next(call for call in calls if call.replayed and (call.experiment, call.status) == ("repeated", 201))
+    calls.append(replace(again, status=422, answer=None, replayed=False, trouble="idempotency_key_reused"))
+
+
 def _draws_in_another_order(calls: list[Call]) -> None:
     asks = [place for place, call in enumerate(calls) if (call.kind, call.experiment, call.status) == ("ask", "ledger", 201)]
     first, *_, last = asks
@@ -176,6 +183,7 @@ _IN_THE_CALLS: dict[str, tuple[Callable[[list[Call]], None], str, str]] = {
     "a wrong mean": (_wrong_mean, "ledger", "a look is its version"),
     "a version that goes back": (_older_version, "ledger", "a look is current"),
     "a first answer that is given twice": (_first_answer_twice, "repeated", "a repeat is the first answer"),
+    "a repeat that is refused as another body": (_refused_though_the_same, "repeated", "a repeat is the first answer"),
     "draws in another order": (_draws_in_another_order, "ledger", "later comes after"),
 }
 
@@ -187,6 +195,24 @@ def test_what_a_client_should_not_have_seen_is_found(run: Run, planted: str) -> 
     calls = list(run.calls)
     change(calls)
     assert promise in _broken(calls, run.file, experiment)
+
+
+def test_what_is_read_is_of_one_version(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sweeper goes on when the clients have left: what it did while the rows were read is no anomaly."""
+    copy, sweeps = tmp_path / "bestarm.db", iter([1, 2])
+    shutil.copy(run.file, copy)
+
+    class Swept(Rows):
+        def query(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:  # noqa: ANN401 - any parameter
+            found = super().query(statement, **values)
+            if "FROM observations" in statement and next(sweeps, None) is not None:
+                with closing(sqlite3.connect(copy)) as rows, rows:
+                    rows.execute("UPDATE experiments SET version = version + 1 WHERE key = 'expiring'")
+            return found
+
+    before = read_stored(f"sqlite:///{copy}", "expiring").version
+    monkeypatch.setattr("testing.torture.stored.Rows", Swept)
+    assert read_stored(f"sqlite:///{copy}", "expiring").version == before + 2
 
 
 def test_every_promise_has_been_broken() -> None:

@@ -60,7 +60,7 @@ def test_without_a_verdict_nothing_is_recommended_and_the_loss_is_told(page: Pag
     expect(dialog.get_by_label("Arm to serve")).to_have_value(now["arm"])
     expect(dialog).to_contain_text("Not decided. It leads")
     expect(dialog).to_contain_text("a visitor, averaged over what may yet turn out")
-    expect(dialog).to_contain_text("The verdict is expected")
+    expect(dialog).to_contain_text("The verdict: ")
     expect(dialog).not_to_contain_text("undone")
 
 

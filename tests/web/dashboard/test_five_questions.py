@@ -180,3 +180,14 @@ def test_a_verdict_that_probably_never_comes_is_told_so(page: Page, low: int | N
     row = {"status": "running", "verdict": {"state": "leading"}, "forecast": forecast}
     told = page.evaluate("async (row) => (await import('/static/list_row.js')).forecastTexts(row)", row)
     assert told[0] == "probably never"
+
+
+@pytest.mark.parametrize(("low", "least"), [(40_000, "; at best it comes in about 40,000 draws"), (None, "")])
+def test_a_verdict_that_most_futures_do_not_have_is_not_in_sight(page: Page, low: int | None, least: str) -> None:
+    """A median of null that is no "never": there are few rewards yet. No number is told that nobody knows."""
+    forecast = {"never": False, "draws": {"low": low, "median": None, "high": None}, "at": None, "rate_per_day": None}
+    page.goto("/")
+    told = page.evaluate("async (one) => (await import('/static/answers.js')).forecastWords(one, 'running')", forecast)
+    assert told == ["Not in sight", f"In most futures there is no verdict within a thousand times the rewards so far{least}."]
+    row = {"status": "running", "verdict": {"state": "leading"}, "forecast": forecast}
+    assert page.evaluate("async (row) => (await import('/static/list_row.js')).forecastTexts(row)", row)[0] == "not in sight"

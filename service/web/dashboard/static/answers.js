@@ -127,6 +127,10 @@ export function forecastWords(forecast, status) {
     const least = draws.low === null ? "" : ` (at best ${format.roughly(draws.low)})`;
     return ["Probably never", `Hardly anything sets the best arms apart: it would take ${most}${least}.`];
   }
+  if (draws.median === null) {
+    const least = draws.low === null ? "" : `; at best it comes in about ${format.roughly(draws.low)} draws`;
+    return ["Not in sight", `In most futures there is no verdict within a thousand times the rewards so far${least}.`];
+  }
   const range = `${format.roughly(draws.low)} to ${draws.high === null ? "far more" : format.roughly(draws.high)}`;
   const needed = format.roughly(draws.median);
   if (at?.median && new Date(at.median) > Date.now()) {

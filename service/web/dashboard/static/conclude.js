@@ -141,5 +141,5 @@ function waitOf({ recommendation, stand, forecast }) {
   if (reason) return reason;
   if (!forecast) return "The forecast is being made.";
   const [short, long] = forecastWords(forecast, recommendation.status);
-  return `The verdict is expected: ${short[0].toLowerCase() + short.slice(1)}. ${long}`;
+  return `The verdict: ${short[0].toLowerCase() + short.slice(1)}. ${long}`;
 }

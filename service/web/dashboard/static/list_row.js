@@ -59,6 +59,7 @@ export function forecastTexts({ status: life, verdict, forecast }) {
   if (verdict.state === "collecting") return ["–", "", "Too early to tell"];
   if (!forecast) return ["–", "", "Still being computed, or there are too many arms"];
   if (forecast.never) return ["probably never", "", "Hardly anything sets the best arms apart; a difference that is worthwhile would end it"];
+  if (forecast.draws.median === null) return ["not in sight", "", "In most futures there is no verdict within a thousand times the rewards so far"];
   const draws = `${short.format(forecast.draws.median)} draws`;
   const at = forecast.at?.median;
   if (!at) return [draws, "to go", "Half of the futures played have the verdict by then"];
