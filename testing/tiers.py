@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from coverage import Coverage
 from xdist.scheduler import LoadScopeScheduling
 
 _PROCESS = re.compile(r"\b(Server|Postgres)\b")
@@ -37,8 +38,8 @@ def pytest_configure(config: pytest.Config) -> None:
     ):
         config.addinivalue_line("markers", meaning)
     # Not beside coverage, whose tracer starts in every thread: a hook in Python could be interrupted by another thread just then,
-    # which Python 3.11 refuses. The quick tier runs without it and watches.
-    if not config.pluginmanager.hasplugin("_cov"):
+    # which Python 3.11 refuses, and no hook is ever taken off again. The quick tier runs without it and watches.
+    if not config.pluginmanager.hasplugin("_cov") and Coverage.current() is None:
         sys.addaudithook(_hear)
 
 

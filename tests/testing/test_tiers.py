@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 _FILE = """
@@ -58,10 +60,12 @@ def test_fixtures_set_the_marks(pytester: pytest.Pytester, marks: str, chosen: l
 
 
 @pytest.mark.process
-def test_a_process_without_the_mark_fails_the_test(pytester: pytest.Pytester) -> None:
-    """Its author is told which mark it needs; a test with the mark may start what it wants."""
+def test_a_process_without_the_mark_fails_the_test(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its author is told which mark it needs; a test with the mark may start what it wants. Where coverage is, nobody watches."""
+    for name in [name for name in os.environ if name.startswith("COVERAGE_")]:
+        monkeypatch.delenv(name)
     pytester.makepyfile(_FILE)
-    result = pytester.runpytest_inprocess("-p", "testing.tiers", "-k", "test_that")
+    result = pytester.runpytest_subprocess("-p", "testing.tiers", "-k", "test_that")
     result.assert_outcomes(passed=2, errors=1)
     result.stdout.fnmatch_lines(["*test_that_does_not starts a process: it needs the mark `process`."])
 

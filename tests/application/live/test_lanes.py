@@ -20,6 +20,7 @@ from service.domain.callers import SERVICE
 from service.errors import ArmNotFound, BestArmError, InvalidValue, Overloaded, Unauthorized
 from service.storage.database import Database
 from service.storage.queries import stored_experiments
+from testing.databases import NewDatabase
 
 pytestmark = pytest.mark.process
 _ADMIN = "the administrator's key of this test"
@@ -209,6 +210,6 @@ def test_a_killed_process_is_replaced(sqlite_url: str, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def sqlite_url(sqlite_template: Path) -> str:
-    """A database for reads that are not about databases."""
-    return f"sqlite:///{sqlite_template}"
+def sqlite_url(sqlite_databases: NewDatabase) -> str:
+    """A database for what is not about databases."""
+    return sqlite_databases()

@@ -138,6 +138,7 @@ def test_a_draft_or_an_archived_experiment_can_be_deleted(page: Page, http: http
         http.post(f"/v1/experiments/{key}/conclude", json={"arm": "control"})
         http.post(f"/v1/experiments/{key}/archive")
     page.goto(f"/experiments/{key}")
+    expect(page.locator(".chart [data-version]")).to_have_count(3)  # or its pictures would be asked for when it is gone
     page.get_by_role("button", name="Delete").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("Nothing brings it back")
