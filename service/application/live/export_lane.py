@@ -33,8 +33,9 @@ _NICENESS = 10
 _LEAVING_SECONDS = 5.0
 # A worker that uses more than this part of a processor has others to serve; sending a file takes a fifth of one (measured).
 _BUSY = 0.5
-_RESTS = 2.0
-_LONGEST_REST_SECONDS = 0.25
+# A piece is some 10 ms of work in the process and the database, of which some are always ready: a rest in proportion to the wait
+# for the next one would be none.
+_REST_SECONDS = 0.04
 
 
 class ExportBroken(Exception):  # noqa: N818 - what a reader of the file sees: it has no end
@@ -98,7 +99,7 @@ class RunningExport:
 
 
 class GivingWay:
-    """How an export leaves the processor to those who ask: while its worker is busy it rests for twice as long as it works.
+    """How an export leaves the processor to those who ask: while its worker is busy it rests after each piece.
 
     A low priority alone does not do it, because the database reads for the export at its own. The process of the export rests,
     too: it cannot write on while nobody reads.
@@ -109,15 +110,17 @@ class GivingWay:
 
     async def rest(self) -> None:
         """Between two pieces of the file."""
-        seconds = rest_after(time.monotonic() - self._at, time.process_time() - self._worked)
-        if seconds:
-            await asyncio.sleep(seconds)
+        seconds, worked = time.monotonic() - self._at, time.process_time() - self._worked
+        if seconds < _REST_SECONDS:
+            return  # too short a time to tell
         self._at, self._worked = time.monotonic(), time.process_time()
+        if is_busy(seconds, worked):
+            await asyncio.sleep(_REST_SECONDS)
 
 
-def rest_after(seconds: float, worked: float) -> float:
-    """How long to rest after a piece that took so long, of which the worker has worked so long."""
-    return min(_RESTS * seconds, _LONGEST_REST_SECONDS) if worked > _BUSY * seconds else 0.0
+def is_busy(seconds: float, worked: float) -> bool:
+    """Has a worker that worked so long in this time others to serve than a reader?"""
+    return worked > _BUSY * seconds
 
 
 class ExportLane:
