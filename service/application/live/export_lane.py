@@ -35,7 +35,7 @@ _LEAVING_SECONDS = 5.0
 _BUSY = 0.5
 # A piece is some 10 ms of work in the process and the database, of which some are always ready: a rest in proportion to the wait
 # for the next one would be none.
-_REST_SECONDS = 0.04
+_REST_SECONDS = 0.08
 
 
 class ExportBroken(Exception):  # noqa: N818 - what a reader of the file sees: it has no end
