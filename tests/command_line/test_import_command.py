@@ -196,12 +196,19 @@ def test_beside_live_traffic(run: Run, database_url: str, experiment: str, tmp_p
     """Another worker draws and observes in the same experiment all the while: everything counts once, and replay agrees."""
     workers, file = Workers(database_url, 1), _past(tmp_path, 3_000)
     told = 0
+
+    def live() -> None:
+        nonlocal told
+        told += 1
+        workers.submit(experiment, Ask(f"unit-{told}"))
+        workers.submit(experiment, Observe([ObservationItem("a", 1.0, f"live-{told}")]))
+
     with ThreadPoolExecutor(1) as thread:
+        live()
         importing = thread.submit(run, experiment, file)
         while not importing.done():
-            told += 1
-            workers.submit(experiment, Ask(f"unit-{told}"))
-            workers.submit(experiment, Observe([ObservationItem("a", 1.0, f"live-{told}")]))
+            live()
+        live()
     assert importing.result().exit_code == 0
     progress = workers.look(experiment).progress
     assert (progress.imported, progress.draws) == (3_000 + told, told)
