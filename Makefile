@@ -45,7 +45,7 @@ test: $(EVERYTHING) browser node-packages ## Run the whole suite, on SQLite and 
 	$(BIN)/python -m pytest -m serial || $(ALONE)
 	$(BIN)/coverage report --skip-covered
 
-test-fast: $(EVERYTHING) ## Run the tests without a browser, a study, a million rows or a second process, in less than a minute.
+test-fast: $(EVERYTHING) ## Run the tests without a browser, a study, a million rows or a second process, in two minutes or less.
 	BESTARM_LIVE_EXAMPLES=10 $(BIN)/python -m pytest -q -n 2 -m "not (process or browser or study or bulk or serial or containers)"
 
 # Not made to depend on the environment, so that no commit waits for a download.
