@@ -98,7 +98,7 @@ def _asynchronous(url: str, asks: int) -> list[Taken]:
 
 
 def _line(seconds: list[float]) -> Line:
-    """Milliseconds."""
+    """What the asks took, in milliseconds: the middle one, the slowest of a hundred, the slowest of all."""
     ordered = sorted(seconds)
     at = {"median": ordered[len(ordered) // 2], "p99": ordered[len(ordered) * 99 // 100], "max": ordered[-1]}
     return {name: round(1_000 * value, 1) for name, value in at.items()}

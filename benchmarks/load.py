@@ -27,7 +27,7 @@ class Seen:
     refused: int
     """Answers other than 2xx and 3xx, and socket errors."""
     seconds: float
-    """How long it really ran."""
+    """By the load generator's own clock, which may go on longer than it was told."""
 
 
 class ListTooShort(SystemExit):

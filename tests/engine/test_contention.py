@@ -12,7 +12,7 @@ from testing.ledgers import new_ledger
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The time, to be set."""
+    """What the contention takes for the monotonic clock; a test turns it by its one item."""
     now = [1_000.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     return now

@@ -45,7 +45,7 @@ ADMIN_LABEL = "BESTARM_ADMIN_KEY"
 
 
 def _nothing() -> None:
-    """Nobody wants to know."""
+    """What happens by default when it is found that the service is open."""
 
 
 class KnownCallers:

@@ -32,7 +32,7 @@ async def next_change(connection: AsyncConnection, counter: Table) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Changes(Generic[Row]):
-    """What is to be learned."""
+    """What a worker has not learned yet of a table that counts its changes."""
 
     number: int
     """Of the last change; 0 if there never was one."""

@@ -43,7 +43,7 @@ class CsvText:
         return self._taken()
 
     def add(self, rows: Sequence[tuple[Any, ...]]) -> bytes:
-        """The lines of these rows."""
+        """A line for each row, with texts that a spreadsheet would take for formulas defused."""
         changed, write = self._changed, self._writer.writerow
         for row in rows:
             values = list(row)

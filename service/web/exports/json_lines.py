@@ -33,7 +33,7 @@ class JsonLines:
         return b""
 
     def add(self, rows: Sequence[tuple[Any, ...]]) -> bytes:
-        """The lines of these rows."""
+        """An object for each row, times as ISO 8601."""
         names, times = self._names, self._times
         objects = []
         for row in rows:

@@ -1,1 +1,1 @@
-"""Rows of exports."""
+"""What exports read of a database that goes on changing."""

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.process
 
 @pytest.fixture(scope="module")
 def stage(sqlite_databases: NewDatabase) -> Stage:
-    """Its service has left."""
+    """A stage whose service has stopped: there is no worker to kill."""
     url = sqlite_databases()
     service = Service(url)
     try:
