@@ -33,79 +33,12 @@ import pyarrow.json
 from pyarrow import parquet
 
 from benchmarks import subjects
-from benchmarks.hot_path import HOT, RESULTS, spread
-from benchmarks.load import wrk
-from benchmarks.tree_memory import TreeMemory, mib
+from benchmarks.exports_beside_asks import ARMS, BATCH, BIG, E, beside_asks, fill, report_lines, whole_beside_asks
+from benchmarks.hot_path import RESULTS, spread
+from benchmarks.tree_memory import mib
+from service.domain.file_formats import FILE_FORMATS
 from testing.rows import Rows
 from testing.server import Server
-
-_BIG = "big"
-_E = "/v1/experiments"
-_FORMATS = ("csv", "jsonl", "parquet")
-_BATCH = 10_000
-_ARMS = 5
-_REWARDED = 0.9
-_MEAN = 0.2
-
-
-def fill(client: httpx.Client, rows: int) -> None:
-    """An experiment with so many assignments, as traffic makes them."""
-    client.post(_E, json={"key": _BIG, "arms": [{"key": f"a{arm}"} for arm in range(_ARMS)]}).raise_for_status()
-    for start in range(0, rows, _BATCH):
-        units = [f"user-{number}" for number in range(start, start + _BATCH)]
-        drawn = client.post(f"{_E}/{_BIG}/assignments/batch", json={"units": units}).raise_for_status().json()["assignments"]
-        told = drawn[: int(_BATCH * _REWARDED)]
-        rewards = [
-            {"assignment": one["id"], "reward": int((number * 7919) % 100 < 100 * _MEAN)} for number, one in enumerate(told)
-        ]
-        client.post(f"{_E}/{_BIG}/rewards", json={"rewards": rewards}).raise_for_status()
-
-
-class Reader:
-    """Takes an export again and again, as long as it is open."""
-
-    def __init__(self, server: Server, form: str) -> None:
-        address = f"{server.url}{_E}/{_BIG}/export?format={form}"
-        self._process = subprocess.Popen(
-            ["nice", "-n", "19", "bash", "-c", f"while curl -sf -o /dev/null '{address}'; do :; done"],  # noqa: S607 - ours
-            start_new_session=True,
-        )
-
-    def __enter__(self) -> None:
-        time.sleep(1)  # its process has begun
-
-    def __exit__(self, *_: object) -> None:
-        os.killpg(self._process.pid, 15)
-        self._process.wait()
-
-
-def beside_asks(server: Server, seconds: float, repetitions: int) -> dict[str, Any]:
-    """Asks alone and beside an export of each format, in turn; and the memory of both."""
-    found: dict[str, Any] = {form: {"alone": [], "beside": [], "growth": []} for form in _FORMATS}
-    for repetition in range(repetitions):
-        for form in _FORMATS:
-            alone = _asks(server, seconds)
-            with Reader(server, form):
-                beside = _asks(server, seconds)
-            time.sleep(0.5)
-            growth = {name: max(0, beside["memory"][name] - alone["memory"][name]) for name in alone["memory"]}
-            for name, value in (("alone", alone), ("beside", beside), ("growth", growth)):
-                found[form][name].append(value)
-            ratio = beside["per_second"] / alone["per_second"]
-            grown = ", ".join(f"{name} {mib(value)}" for name, value in growth.items())
-            print(
-                f"{repetition + 1}/{repetitions} {form:8s} asks {alone['per_second']:8,.0f}/s alone, {ratio:.2f} beside an export"
-            )
-            print(f"    p99 {alone['p99_ms']:.0f} and {beside['p99_ms']:.0f} ms; memory grew by {grown}", flush=True)
-    return found
-
-
-def _asks(server: Server, seconds: float) -> dict[str, Any]:
-    with TreeMemory(server.process.pid) as memory:
-        seen = wrk(server.url, "ask.lua", "1", HOT, f"x{time.time_ns():x}", connections=64, seconds=seconds)
-    if seen.refused:
-        raise RuntimeError(f"{seen.refused} asks were refused.")
-    return {"per_second": seen.per_second, "p50_ms": seen.p50_ms, "p99_ms": seen.p99_ms, "memory": memory.most}
 
 
 def _by_pandas(file: Path) -> pd.DataFrame:
@@ -134,10 +67,10 @@ _READERS: dict[str, Callable[[Path], pd.DataFrame]] = {"pandas": _by_pandas, "Du
 def whole_files(client: httpx.Client, folder: Path) -> dict[str, Any]:
     """Every format once, quietly: how long it takes, how large it is, and what three readers find in it."""
     found: dict[str, Any] = {}
-    recommended = {one["arm"]: one for one in client.get(f"{_E}/{_BIG}/recommendation").json()["arms"]}
-    for form in _FORMATS:
+    recommended = {one["arm"]: one for one in client.get(f"{E}/{BIG}/recommendation").json()["arms"]}
+    for form in FILE_FORMATS:
         file, began = folder / f"big.{form}", time.perf_counter()
-        with file.open("wb") as stream, client.stream("GET", f"{_E}/{_BIG}/export", params={"format": form}) as answer:
+        with file.open("wb") as stream, client.stream("GET", f"{E}/{BIG}/export", params={"format": form}) as answer:
             for piece in answer.iter_raw():
                 stream.write(piece)
         found[form] = {"seconds": time.perf_counter() - began, "bytes": file.stat().st_size, "read_seconds": {}}
@@ -162,7 +95,7 @@ def cut_and_resumed(client: httpx.Client, rows: int) -> dict[str, int]:
     after, cuts = 0, 0
     while True:
         held, most = b"", (rows // 3) * 300 if cuts < 2 else None  # noqa: PLR2004 - two cuts
-        with client.stream("GET", f"{_E}/{_BIG}/export", params={"format": "jsonl", "after": after}) as answer:
+        with client.stream("GET", f"{E}/{BIG}/export", params={"format": "jsonl", "after": after}) as answer:
             for piece in answer.iter_raw():
                 held += piece
                 if most is not None and len(held) > most:
@@ -184,7 +117,7 @@ def past_data(folder: Path, lines: int) -> tuple[Path, Path]:
     with table.open("w") as csv, objects.open("w") as jsonl:
         csv.write("arm,reward\n")
         for number in range(lines):
-            arm, reward = f"a{number * 7 % _ARMS}", int(number % 10 < 3)  # noqa: PLR2004 - three of ten
+            arm, reward = f"a{number * 7 % ARMS}", int(number % 10 < 3)  # noqa: PLR2004 - three of ten
             csv.write(f"{arm},{reward}\n")
             jsonl.write(f'{{"arm":"{arm}","reward":{reward},"id":"{number}"}}\n')
     return table, objects
@@ -198,7 +131,7 @@ def imports(server: Server, client: httpx.Client, files: tuple[Path, Path], line
     for repetition in range(repetitions):
         for way, rates in found.items():
             key = f"past-{way.replace(' ', '-')}-{repetition}"
-            subjects.create(client, key, _ARMS)
+            subjects.create(client, key, ARMS)
             began = time.perf_counter()
             if way == "batch route":
                 _batches(client, key, files[1])
@@ -207,8 +140,8 @@ def imports(server: Server, client: httpx.Client, files: tuple[Path, Path], line
             else:
                 subprocess.run([*command, key, files[0]], env=environment, check=True, stdout=subprocess.DEVNULL)
             rates.append(lines / (time.perf_counter() - began))
-            imported = client.get(f"{_E}/{key}/recommendation").json()["imported"]
-            if imported != lines + 5 * _ARMS:
+            imported = client.get(f"{E}/{key}/recommendation").json()["imported"]
+            if imported != lines + 5 * ARMS:
                 raise RuntimeError(f"{imported} are imported.")
             print(f"{repetition + 1}/{repetitions} {way:15s} {rates[-1]:10,.0f} lines/s", flush=True)
     return found
@@ -219,21 +152,21 @@ def _batches(client: httpx.Client, key: str, file: Path) -> None:
     with file.open() as lines:
         for line in lines:
             items.append(json.loads(line))
-            if len(items) == _BATCH:
-                client.post(f"{_E}/{key}/observations", json={"observations": items}).raise_for_status()
+            if len(items) == BATCH:
+                client.post(f"{E}/{key}/observations", json={"observations": items}).raise_for_status()
                 items = []
 
 
 def _stream(client: httpx.Client, key: str, file: Path) -> None:
     with file.open("rb") as lines:
         headers = {"content-type": "application/x-ndjson"}
-        client.post(f"{_E}/{key}/observations", content=lines, headers=headers, timeout=None).raise_for_status()
+        client.post(f"{E}/{key}/observations", content=lines, headers=headers, timeout=None).raise_for_status()
 
 
 def killed_import(server: Server, client: httpx.Client, table: Path, lines: int) -> dict[str, int]:
     """Killed when a third is imported, and repeated: each line once."""
     key = "past-killed"
-    client.post(_E, json={"key": key, "arms": [{"key": f"a{arm}"} for arm in range(_ARMS)]}).raise_for_status()
+    client.post(E, json={"key": key, "arms": [{"key": f"a{arm}"} for arm in range(ARMS)]}).raise_for_status()
     command = [sys.executable, "-m", "service", "import", key, str(table)]
     environment = os.environ | {"BESTARM_DATABASE_URL": server.database_url}
     with Rows(server.database_url) as rows:
@@ -245,7 +178,7 @@ def killed_import(server: Server, client: httpx.Client, table: Path, lines: int)
         before = int(rows.query("SELECT imported FROM experiments WHERE key = :key", key=key)[0][0])
     done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     frame = pd.read_csv(table).groupby("arm")["reward"].agg(["count", "sum", "mean"])
-    for one in client.get(f"{_E}/{key}/recommendation").json()["arms"]:
+    for one in client.get(f"{E}/{key}/recommendation").json()["arms"]:
         row = frame.loc[one["arm"]]
         if (one["observations"], one["mean"]) != (int(row["count"]), float(row["mean"])):
             raise RuntimeError(f"{one} is not {row}.")
@@ -272,14 +205,7 @@ class Kept:
 def report(measured: dict[str, Any]) -> str:
     """What was wanted, and what was found."""
     lines = ["| what | median [range] | wanted |", "|---|---|---|"]
-    for form, found in measured["beside_asks"].items():
-        ratios = [
-            beside["per_second"] / alone["per_second"] for alone, beside in zip(found["alone"], found["beside"], strict=True)
-        ]
-        lines.append(f"| asks beside an export as {form}, of their rate alone | {spread(ratios)} | at least 0.8 |")
-        for name in ("anonymous", "resident"):
-            grown = [growth[name] / 2**20 for growth in found["growth"]]
-            lines.append(f"| {name} memory of the service beside it, MiB more | {spread(grown)} | below 50 |")
+    lines += report_lines(measured["beside_asks"])
     batch = measured["imports"]["batch route"]
     for way in ("bestarm import", "stream"):
         ratios = [one / other for one, other in zip(measured["imports"][way], batch, strict=True)]
@@ -307,6 +233,7 @@ def main() -> None:
         kept.add("whole_files", whole_files(client, folder))
         kept.add("cut_and_resumed", cut_and_resumed(client, chosen.rows))
         kept.add("beside_asks", beside_asks(server, chosen.seconds, chosen.repetitions))
+        kept.add("whole_beside_asks", whole_beside_asks(server))
         files = past_data(folder, chosen.lines)
         kept.add("imports", imports(server, client, files, chosen.lines, chosen.imports))
         kept.add("killed_import", killed_import(server, client, files[0], chosen.lines))

@@ -1,8 +1,8 @@
 """The lane of exports: a process for each, few at once, that is gone when its file is made or its reader is.
 
 A file is made as fast as it is taken, and as those who ask leave room: the process waits to write while the worker does not
-read, and the worker does not read while the connection is full, or for a while after each piece if it is busy. What is in memory
-is a frame here and a thousand rows there, however long the file.
+read, and the worker does not read while the connection is full; and it rests between two pieces while the worker says that it is
+busy (export_pace.py). What is in memory is a frame here and a thousand rows there, however long the file.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from service.application.live.export_frames import LARGEST_FRAME, Frame, next_frame
@@ -23,19 +24,19 @@ from service.domain.limits import MOST_EXPORTS, MOST_EXPORTS_OF_KEY
 from service.errors import Overloaded
 
 if TYPE_CHECKING:
-    from asyncio import StreamReader
+    from asyncio import StreamReader, StreamWriter
     from subprocess import Popen
 
     from service.domain.callers import Caller
 
-# Far below the workers, whose asks and tells must not wait for it.
-_NICENESS = 10
+# Below the workers, whose asks and tells go first. Of a processor that two others want as well Linux leaves it a seventh: more
+# than its pace takes. At 10 it would be a twentieth, and a file took twice as long where others filled the machine (measured).
+_NICENESS = 5
 _LEAVING_SECONDS = 5.0
-# A worker that uses more than this part of a processor has others to serve; sending a file takes a fifth of one (measured).
+# A worker that would use more than this part of a processor has others to serve; sending a file takes a fifth of one (measured).
 _BUSY = 0.5
-# A piece is some 10 ms of work in the process and the database, of which some are always ready: a rest in proportion to the wait
-# for the next one would be none.
-_REST_SECONDS = 0.08
+_WAITS = Path("/proc/self/schedstat")
+_LOOK_SECONDS = 0.1
 
 
 class ExportBroken(Exception):  # noqa: N818 - what a reader of the file sees: it has no end
@@ -49,8 +50,9 @@ class ExportFailed(Exception):  # noqa: N818 - a defect of ours, told as the tex
 class RunningExport:
     """An export under way."""
 
-    def __init__(self, process: Popen[bytes], frames: StreamReader) -> None:
-        self._process, self._frames = process, frames
+    def __init__(self, process: Popen[bytes], frames: StreamReader, words: StreamWriter) -> None:
+        self._process, self._frames, self._words = process, frames, words
+        self._sharing = 0
         self.version = 0
         """Of the experiment, in the snapshot; known from the beginning on."""
         self.is_whole = False
@@ -68,13 +70,17 @@ class RunningExport:
 
     async def pieces(self) -> AsyncIterator[bytes]:
         """The bytes of the file; ExportBroken if it has no end."""
-        pace = GivingWay()
         while (frame := await self._next()).kind == "piece":
             yield frame.content
-            await pace.rest()
         if frame.kind == "refused":
             raise ExportBroken(str(pickle.loads(frame.content)))  # noqa: S301 - as above
         self.is_whole = True
+
+    def tell(self, sharing: int) -> None:
+        """So many exports share what a busy worker leaves them; 0: it is not busy."""
+        if sharing != self._sharing and not self._words.is_closing():
+            self._sharing = sharing
+            self._words.write(bytes([sharing]))
 
     def end(self) -> None:
         """Nobody wants the rest."""
@@ -98,29 +104,17 @@ class RunningExport:
         return frame
 
 
-class GivingWay:
-    """How an export leaves the processor to those who ask: while its worker is busy it rests after each piece.
-
-    A low priority alone does not do it, because the database reads for the export at its own. The process of the export rests,
-    too: it cannot write on while nobody reads.
-    """
-
-    def __init__(self) -> None:
-        self._at, self._worked = time.monotonic(), time.process_time()
-
-    async def rest(self) -> None:
-        """Between two pieces of the file."""
-        seconds, worked = time.monotonic() - self._at, time.process_time() - self._worked
-        if seconds < _REST_SECONDS:
-            return  # too short a time to tell
-        self._at, self._worked = time.monotonic(), time.process_time()
-        if is_busy(seconds, worked):
-            await asyncio.sleep(_REST_SECONDS)
+def busy_seconds() -> float:
+    """For how long this worker has worked, or would have if others had left it a processor (which only Linux tells)."""
+    waited = 0.0
+    with suppress(OSError, IndexError):
+        waited = int(_WAITS.read_text().split()[1]) / 1e9
+    return time.process_time() + waited
 
 
-def is_busy(seconds: float, worked: float) -> bool:
-    """Has a worker that worked so long in this time others to serve than a reader?"""
-    return worked > _BUSY * seconds
+def is_busy(seconds: float, busy: float) -> bool:
+    """Has a worker that was busy for so long of this time others to serve than a reader?"""
+    return busy > _BUSY * seconds
 
 
 class ExportLane:
@@ -136,11 +130,20 @@ class ExportLane:
         with self._places.one_of(caller):
             async with _process(program, order) as export:
                 self._running.add(export)
+                watch = asyncio.create_task(self._tell_of_worker(export))
                 try:
                     await export.begin()
                     yield export
                 finally:
+                    watch.cancel()
                     self._running.discard(export)
+
+    async def _tell_of_worker(self, export: RunningExport) -> None:
+        """Whether the worker is busy, as long as the export goes on."""
+        while True:
+            at, busy = time.monotonic(), busy_seconds()
+            await asyncio.sleep(_LOOK_SECONDS)
+            export.tell(len(self._running) if is_busy(time.monotonic() - at, busy_seconds() - busy) else 0)
 
     def close(self) -> None:
         """End whatever is still under way."""
@@ -160,7 +163,7 @@ async def _process(program: str, order: bytes) -> AsyncIterator[RunningExport]:
         except BaseException:
             orders.transport.abort()
             raise
-    export = RunningExport(process, frames)
+    export = RunningExport(process, frames, orders)
     try:
         yield export
     finally:
@@ -171,8 +174,13 @@ async def _process(program: str, order: bytes) -> AsyncIterator[RunningExport]:
 def _started(program: str, its: socket.socket) -> Popen[bytes]:
     """The process, with its end of the socket for input and output.
 
-    It is modest from its first step on, and finds modules where the worker does, not where it happens to stand (-P).
+    It is modest from its first step on, and finds modules where the worker does, not where it happens to stand (-P). Where Linux
+    shares processors between sessions first (autogroup), a niceness counts within one only, and the database is in others: so it
+    has a session of its own, which is modest as a whole.
     """
     steps = f"import os, sys; os.nice({_NICENESS}); sys.path[:] = {sys.path!r}; from {program} import main; main()"
     command = [sys.executable, "-P", "-c", steps]
-    return subprocess.Popen(command, stdin=its.fileno(), stdout=its.fileno())  # noqa: S603 - a module of our own
+    process = subprocess.Popen(command, stdin=its.fileno(), stdout=its.fileno(), start_new_session=True)  # noqa: S603 - our own
+    with suppress(OSError):  # elsewhere there are no such groups
+        Path(f"/proc/{process.pid}/autogroup").write_text(str(_NICENESS))
+    return process

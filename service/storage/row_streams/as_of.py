@@ -35,6 +35,11 @@ class AsOf:
         self._connection, self._progress = connection, progress
         self._id, self._version = progress.experiment.id, progress.version
 
+    @property
+    def waited(self) -> float:
+        """Seconds for which the database was waited for until now."""
+        return self._connection.waited
+
     @asynccontextmanager
     async def _snapshot(self) -> AsyncIterator[tuple[RowSnapshot, int]]:
         """A snapshot in which all rows of then are still there, and its version."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -27,10 +28,14 @@ class PostgresRows:
 
     def __init__(self, connection: asyncpg.Connection[Any]) -> None:
         self._connection = connection
+        self.waited = 0.0
+        """Seconds without work of our own, until rows were there."""
 
     async def fetch(self, statement: str, *values: object) -> Sequence[Row]:
         """All rows of a statement."""
+        began, worked = time.monotonic(), time.process_time()
         found: list[Row] = await self._connection.fetch(statement, *values)
+        self.waited += max(0.0, time.monotonic() - began - (time.process_time() - worked))
         return found
 
     @asynccontextmanager

@@ -21,6 +21,11 @@ class RowSnapshot(Protocol):
 class RowConnection(Protocol):
     """A connection that an export has for as long as it takes."""
 
+    @property
+    def waited(self) -> float:
+        """Seconds for which this process has stood still in all, until the database answered."""
+        ...
+
     def snapshot(self) -> AbstractAsyncContextManager[RowSnapshot]:
         """A snapshot of now, until the block ends.
 

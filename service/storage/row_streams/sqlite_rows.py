@@ -20,6 +20,9 @@ _PARAMETER = re.compile(r"\$(\d)")
 class SqliteRows:
     """A connection, and the snapshot of its transaction."""
 
+    waited = 0.0
+    """For nobody: the work of reading is this process's own."""
+
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 

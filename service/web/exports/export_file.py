@@ -61,6 +61,8 @@ class Piece:
     """How many rows the file has with these bytes."""
     last: int = 0
     """The sequence number of the last of them."""
+    waited: float = 0.0
+    """Seconds for which the database was waited for until then."""
 
 
 async def file_pieces(source: RowSource, wanted: FileOrder) -> AsyncIterator[Piece]:
@@ -68,12 +70,13 @@ async def file_pieces(source: RowSource, wanted: FileOrder) -> AsyncIterator[Pie
     file = _new_file(wanted.format, COLUMNS[wanted.order.of])
     async with opened_export(source, wanted.order) as export:
         version, count, last = export.progress.version, 0, wanted.order.after
-        yield Piece(file.begin(), version)
+        yield Piece(file.begin(), version, waited=export.as_of.waited)
         async for rows in values_of(export):
             count += len(rows)
             last = rows[-1][0] if rows else last
-            yield Piece(file.add(rows), version, count, last)
-    yield Piece(file.finish(), version, count, last)
+            yield Piece(file.add(rows), version, count, last, export.as_of.waited)
+        waited = export.as_of.waited
+    yield Piece(file.finish(), version, count, last, waited)
 
 
 def _new_file(wanted: FileFormat, columns: Sequence[Column]) -> _File:

@@ -18,11 +18,12 @@ from contextlib import suppress
 import msgspec
 
 from service.application.live.export_frames import LARGEST_FRAME, frame_bytes
+from service.application.live.export_pace import ExportPace
 from service.errors import BestArmError
 from service.storage.row_streams.row_source import RowSource
 from service.web.exports.export_file import FileOrder, file_pieces
 
-_OUTPUT = 1
+_INPUT, _OUTPUT = 0, 1
 
 
 class _Without:
@@ -49,7 +50,7 @@ def order_line(source: RowSource, wanted: FileOrder) -> bytes:
     return msgspec.json.encode(ProcessOrder(source, wanted)) + b"\n"
 
 
-async def _make(order: ProcessOrder) -> None:
+async def _make(order: ProcessOrder, pace: ExportPace) -> None:
     begun = False
     async for piece in file_pieces(order.source, order.wanted):
         if not begun:
@@ -57,6 +58,7 @@ async def _make(order: ProcessOrder) -> None:
             _send(frame_bytes("begun", b"%d" % piece.version))
         for start in range(0, len(piece.content), LARGEST_FRAME):
             _send(frame_bytes("piece", piece.content[start : start + LARGEST_FRAME]))
+        pace.rest(piece.waited)
     _send(frame_bytes("ended"))
 
 
@@ -66,10 +68,10 @@ def _send(frame: bytes) -> None:
         left = left[os.write(_OUTPUT, left) :]
 
 
-def _end_with_worker() -> None:
-    """The input stays open for as long as somebody wants the file."""
-    while os.read(0, 64):
-        pass
+def _heed_worker(pace: ExportPace) -> None:
+    """Every byte of the input is a word about the pace. It stays open for as long as somebody wants the file."""
+    while told := os.read(_INPUT, 64):
+        pace.tell(told[-1])
     os._exit(1)
 
 
@@ -78,17 +80,19 @@ def main() -> None:
     # The worker says when to end: a signal to the whole group must not cut off a file that is still being taken.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    line = sys.stdin.buffer.readline()
+    with open(_INPUT, "rb", buffering=0, closefd=False) as unbuffered:  # what comes behind the order is not for here
+        line = unbuffered.readline()
     if not line:
         return  # whoever wanted the file is gone
     order = msgspec.json.decode(line, type=ProcessOrder)
     # Only the course is computed; other rows go from the database into their file as they are.
     unneeded = ("pandas",) if order.wanted.order.of == "history" else ("pandas", "numpy")
     sys.meta_path.insert(0, _Without(*unneeded))
-    threading.Thread(target=_end_with_worker, daemon=True).start()
+    pace = ExportPace()
+    threading.Thread(target=_heed_worker, args=[pace], daemon=True).start()
     with suppress(BrokenPipeError):  # nobody wants it any more
         try:
-            asyncio.run(_make(order))
+            asyncio.run(_make(order, pace))
         except BestArmError as refused:
             _send(frame_bytes("refused", pickle.dumps(refused)))
         except BrokenPipeError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import os
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from pyarrow import parquet
 from sqlalchemy import text
 
 from service.application.live.export_frames import next_frame
+from service.application.live.export_pace import PART
 from service.application.reads.export import Exported, ExportOrder
 from service.domain.file_formats import FILE_FORMATS, FileFormat
 from service.storage.database import Database
@@ -92,6 +94,30 @@ def test_its_memory_is_bounded(long: RowSource, form: FileFormat, tmp_path: Path
         assert {*groups[:-1]} == {9_000}  # as docs/data.md says
     else:
         assert content.count(b"\n") == _ROWS + (form == "csv")
+
+
+def _processor_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.parametrize("form", FILE_FORMATS)
+def test_beside_a_busy_worker_it_takes_a_part_of_a_processor(long: RowSource, form: FileFormat) -> None:
+    """From its first bytes on. It is told so behind its order, and reads no more of its input than that."""
+    program = f"from {export_process.__name__} import main; main()"
+    command = [sys.executable, "-c", program]
+    wanted = FileOrder(ExportOrder("e", "assignments", after=_ROWS // 2), form)
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(export_process.order_line(long, wanted) + bytes([1]))
+        frames = process.stdout.read(1)
+        began, worked = time.monotonic(), _processor_seconds(process.pid)
+        while more := process.stdout.read(65_536):
+            frames += more
+            seconds, work = time.monotonic() - began, _processor_seconds(process.pid) - worked
+    assert asyncio.run(_file_in(frames))
+    assert 0 < work < 1.5 * PART * seconds  # it is counted in hundredths of seconds, and what ends it is not paced
 
 
 def test_the_course_has_what_it_is_computed_with(long: RowSource, tmp_path: Path) -> None:
