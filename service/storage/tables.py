@@ -227,7 +227,7 @@ Index(
 )
 Index("ix_events_announced_at", events.c.at, postgresql_where=text(ANNOUNCED_ONLY), sqlite_where=text(ANNOUNCED_ONLY))
 # The steps by which assignments came to be expired or voided, which may be rare. Draws and rewards are not in it: an entry for
-# each reward took an eighth of the database's time for a batch of tells.
+# each reward was a fifth of what a batch of tells writes to PostgreSQL's log (440 bytes a tell with it, 347 without).
 ENDED_ONLY = "kind IN ('expiry', 'void')"
 Index(
     "ix_events_ended",
