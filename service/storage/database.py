@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from sqlalchemy import URL, AdaptedConnection, event
 from sqlalchemy import engine as sync
@@ -206,16 +206,18 @@ def _postgres_engine(url: URL, pool_size: int, read_seconds: float | None, trust
 def _postgres_pool(url: URL, pool_size: int, read_seconds: float | None) -> AsyncEngine:
     from service.storage import postgres_hosts  # noqa: PLC0415 - its driver is an extra
 
+    # The connection that was used last comes first: its statements are prepared, and it need not be asked whether it is there.
+    pool: dict[str, Any] = {
+        "pool_size": pool_size, "max_overflow": 0, "pool_timeout": _POOL_SECONDS, "pool_use_lifo": True,
+    }  # fmt: skip
     session = {"command_timeout": read_seconds, "server_settings": {"application_name": "bestarm"}}
     if not postgres_hosts.names_several(url):
-        return create_async_engine(
-            url, pool_size=pool_size, max_overflow=0, pool_timeout=_POOL_SECONDS, connect_args={"timeout": 10, **session}
-        )
+        return create_async_engine(url, **pool, connect_args={"timeout": 10, **session})
 
     def connect() -> Awaitable[object]:
         return hosts.connect(**session)
 
-    engine = create_async_engine(url, pool_size=pool_size, max_overflow=0, pool_timeout=_POOL_SECONDS, async_creator=connect)
+    engine = create_async_engine(url, **pool, async_creator=connect)
     hosts = postgres_hosts.PostgresHosts(postgres_hosts.connection_arguments(engine))
     return engine
 

@@ -226,15 +226,16 @@ Index(
     sqlite_where=text(ANNOUNCED_ONLY),
 )
 Index("ix_events_announced_at", events.c.at, postgresql_where=text(ANNOUNCED_ONLY), sqlite_where=text(ANNOUNCED_ONLY))
-# The steps by which assignments came to be rewarded, expired or voided. Draws are not in it: only tells pay, about 1 µs.
-STATUS_CHANGED = "status_before <> status_after"
+# The steps by which assignments came to be expired or voided, which may be rare. Draws and rewards are not in it: an entry for
+# each reward was a fifth of what a batch of tells writes to PostgreSQL's log (440 bytes a tell with it, 347 without).
+ENDED_ONLY = "kind IN ('expiry', 'void')"
 Index(
-    "ix_events_status",
+    "ix_events_ended",
     events.c.experiment_id,
     events.c.status_after,
     events.c.draw,
-    postgresql_where=text(STATUS_CHANGED),
-    sqlite_where=text(STATUS_CHANGED),
+    postgresql_where=text(ENDED_ONLY),
+    sqlite_where=text(ENDED_ONLY),
 )
 
 # Observations with an id and without are listed together, from the history.

@@ -1,4 +1,4 @@
-"""A connection through which nothing passes any more when it is given back: what was read is whole, and the next one works."""
+"""Connections of the pool: one that is silent when it is given back harms nobody, and the one that was used last is used next."""
 
 from __future__ import annotations
 
@@ -35,3 +35,25 @@ def test_a_connection_that_falls_silent_at_the_end_fails_nobody(postgres: Postgr
     with TcpProxy(postgres_socket(postgres.folder)) as proxy:
         assert asyncio.run(asyncio.wait_for(study(proxy), 30)) == [0, 1]
         assert proxy.injected == 1
+
+
+def test_the_connection_that_was_used_last_is_used_next(postgresql_databases: NewDatabase) -> None:
+    """Its statements are prepared, and it was there a moment ago; the others lie idle."""
+    session = text("SELECT pg_backend_pid()")
+
+    async def study() -> tuple[set[int], set[int]]:
+        database = Database(postgresql_databases(), pool_size=2)
+        try:
+            async with database.reading() as one, database.reading() as other:
+                both = {(await connection.execute(session)).scalar_one() for connection in (one, other)}
+            used = set[int]()
+            for _ in range(4):
+                async with database.reading() as connection:
+                    used.add((await connection.execute(session)).scalar_one())
+            return both, used
+        finally:
+            await database.close()
+
+    both, used = asyncio.run(study())
+    assert (len(both), len(used)) == (2, 1)
+    assert used < both

@@ -23,6 +23,7 @@ from service.domain.callers import ALL_SCOPES, ANYBODY, Caller
 from service.engine.clock import now_microseconds
 from service.errors import BestArmError, DatabaseUnavailable, Unauthorized
 from service.storage.queries import stored_api_keys
+from service.storage.queries.change_follower import look_at_both
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -256,8 +257,7 @@ class KnownCallers:
     async def _refresh(self) -> None:
         began = time.monotonic()
         async with self._database.reading_apart() as connection:
-            sessions = await self.sessions.changes.look(connection)
-            keys = await self._changes.look(connection)
+            sessions, keys = await look_at_both(connection, self.sessions.changes, self._changes)
         self.sessions.learn(sessions)
         self._learn(keys)
         self._known_as_of, self._trusted_until = began, began + _TRUSTED_SECONDS

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
 Row = TypeVar("Row")
+OtherRow = TypeVar("OtherRow")
 ChangedSince: TypeAlias = "Callable[[AsyncConnection, int, int], Awaitable[Sequence[tuple[int, Row]]]]"
 # Rows read at a time, so that the event loop is not held by ten thousand of them.
 _AT_ONCE: Final = 500
@@ -46,16 +47,16 @@ class ChangeFollower(Generic[Row]):
     """Up to which change somebody knows the rows of a table."""
 
     def __init__(self, counter: Table, changed_since: ChangedSince[Row]) -> None:
-        self._counter, self._changed_since = counter, changed_since
+        self.last_change = select(counter.c.number)
+        self._changed_since = changed_since
         self._number, self._server = 0, object()
 
-    async def look(self, connection: AsyncConnection) -> Changes[Row]:
-        """What has changed since what was learned last.
+    async def until(self, connection: AsyncConnection, last: int) -> Changes[Row]:
+        """What has changed since what was learned last, up to the last change.
 
         All of it, where the number has fallen back, and over a new connection: behind it may be a server that has lost changes,
         as after a failover to a standby that was behind, and has given their numbers to others.
         """
-        last: int = (await connection.execute(select(self._counter.c.number))).scalar_one()
         server = connection.info.setdefault(_SERVER, object())
         is_anew = server is not self._server or last < self._number
         known, rows = 0 if is_anew else self._number, []
@@ -68,3 +69,12 @@ class ChangeFollower(Generic[Row]):
     def learned(self, changes: Changes[Row]) -> None:
         """They are known now."""
         self._number, self._server = changes.number, changes.server
+
+
+async def look_at_both(
+    connection: AsyncConnection, one: ChangeFollower[Row], other: ChangeFollower[OtherRow]
+) -> tuple[Changes[Row], Changes[OtherRow]]:
+    """What has changed in two tables. Nearly always that is nothing, and their counters are read by one statement."""
+    both = select(one.last_change.scalar_subquery(), other.last_change.scalar_subquery())
+    of_one, of_other = (await connection.execute(both)).one()
+    return await one.until(connection, of_one), await other.until(connection, of_other)

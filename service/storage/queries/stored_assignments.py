@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import select, text
 
 from service.domain.limits import MOST_VISITED_ASSIGNMENTS
 from service.storage import traffic_rows
-from service.storage.tables import HIDDEN, STATUS_CHANGED, assignments, events, experiments
+from service.storage.tables import ENDED_ONLY, HIDDEN, assignments, events, experiments
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from service.domain import Assignment
+
+# The statuses to which steps lead that have an index. To most assignments a reward comes, and none is in it.
+_BY_STEPS: Final = ("expired", "voided")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +52,18 @@ async def page_of_assignments(
 ) -> AssignmentPage:
     """Newest first, of these draws.
 
-    Units and steps have an index, the rest is looked for among what that one gives or from the newest draw down; one page visits
-    a bounded number.
+    Units have an index, and the steps to expired and voided; the rest is looked for among what that one gives or from the newest
+    draw down. One page visits a bounded number.
     """
-    if wanted.status is None or wanted.status == "pending" or wanted.unit is not None or wanted.arm is not None:
-        return await _walked_page(connection, experiment_id, wanted, draws=draws, limit=limit)
-    return await _page_by_steps(connection, experiment_id, wanted.status, draws=draws, limit=limit)
+    if wanted.status in _BY_STEPS and wanted.unit is None and wanted.arm is None:
+        return await _page_by_steps(connection, experiment_id, wanted.status, draws=draws, limit=limit)
+    return await _walked_page(connection, experiment_id, wanted, draws=draws, limit=limit)
 
 
 async def _walked_page(
     connection: AsyncConnection, experiment_id: int, wanted: StoredFilter, *, draws: range, limit: int
 ) -> AssignmentPage:
-    """By unit or by draw: those of an arm, and those that are pending, to which no step leads, are looked for from the newest."""
+    """By unit or by draw: those of an arm, pending ones and rewarded ones are looked for from the newest."""
     inside = [assignments.c.experiment_id == experiment_id, assignments.c.draw >= draws.start, assignments.c.draw < draws.stop]
     asked = {name: value for name in ("unit", "arm", "status") if (value := getattr(wanted, name)) is not None}
     if "unit" in asked:
@@ -86,8 +89,7 @@ async def _page_by_steps(
     found: list[Assignment] = []
     visited, below = 0, draws.stop
     while visited < MOST_VISITED_ASSIGNMENTS:
-        steps = select(events.c.draw).where(events.c.experiment_id == experiment_id, text(STATUS_CHANGED))
-        # The bounds also leave out what became of observations, which have no draw.
+        steps = select(events.c.draw).where(events.c.experiment_id == experiment_id, text(ENDED_ONLY))
         steps = steps.where(events.c.status_after == status, events.c.draw >= draws.start, events.c.draw < below)
         steps = steps.order_by(events.c.draw.desc()).limit(max(limit, visited))
         passed = (await connection.execute(steps)).scalars().all()

@@ -69,10 +69,8 @@ class AsOf:
 
     async def _dates(self, rows: RowSnapshot, undone: dict[int, EarlierState], first: int) -> dict[int, int]:
         """When rewards of then came, of draws that were corrected or voided since; the first draw has this sequence number."""
-        lost = [draw for draw, state in undone.items() if state.status == "rewarded" and not state.dated]
-        if not lost:
-            return {}
-        return await export_queries.reward_dates(rows, self._id, range(min(lost), max(lost) + 1), range(first, self._version + 1))
+        lost = {draw for draw, state in undone.items() if state.status == "rewarded" and not state.dated}
+        return await export_queries.reward_dates(rows, self._id, lost, range(first, self._version + 1)) if lost else {}
 
     async def observations(self, sequences: range, arm: int | None) -> AsyncIterator[Sequence[Row]]:
         """The observations that came with these sequence numbers."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _SNAPSHOTS_AT_ONCE = 4
 _EDITS_AT_ONCE = 2_000
+_EVENTS_AT_ONCE = 20_000
 
 _ASSIGNMENTS = (
     "SELECT sequence, draw, token, arm, unit, reason, status, reward, closed, epoch, created_at, rewarded_at, expires_at, "
@@ -47,15 +48,15 @@ _OBSERVATIONS_BEFORE = (
     "WHERE experiment_id = $1 AND kind NOT IN ('draw', 'observation', 'reward', 'expiry', 'maturity') "
     "AND kind IN ('observation_edit', 'observation_void') AND sequence >= $2 ORDER BY sequence LIMIT $3"
 )
-# Steps that date a reward: those that lead to it from another status, and corrections of it.
+# Steps that date a reward: the first one, of which an assignment has one at most, and corrections.
 _FIRST_REWARDS = (
-    "SELECT sequence, draw, at FROM events WHERE experiment_id = $1 AND status_before <> status_after "
-    "AND status_after = 'rewarded' AND draw >= $2 AND draw < $3 AND sequence < $4"
+    "SELECT draw, at FROM events WHERE experiment_id = $1 AND sequence >= $2 AND sequence < $3 AND draw >= $4 AND draw < $5 "
+    "AND kind = 'reward' ORDER BY sequence"
 )
 _CORRECTIONS = (
-    "SELECT sequence, draw, at FROM events WHERE experiment_id = $1 "
+    "SELECT draw, at FROM events WHERE experiment_id = $1 "
     "AND kind NOT IN ('draw', 'observation', 'reward', 'expiry', 'maturity') AND kind = 'correction' "
-    "AND draw >= $2 AND draw < $3 AND sequence < $4 AND sequence > $5"
+    "AND sequence >= $2 AND sequence < $3 AND draw >= $4 AND draw < $5 ORDER BY sequence"
 )
 
 
@@ -108,11 +109,22 @@ async def steps(rows: RowSnapshot, experiment_id: int, sequences: range, draws: 
     return await rows.fetch(_STEPS, experiment_id, sequences.start, sequences.stop, draws.start, draws.stop)
 
 
-async def reward_dates(rows: RowSnapshot, experiment_id: int, draws: range, sequences: range) -> dict[int, int]:
-    """When the rewards of these draws came that they had behind these sequence numbers, the first of which is of their own."""
-    asked = experiment_id, draws.start, draws.stop, sequences.stop
-    found = [*await rows.fetch(_FIRST_REWARDS, *asked), *await rows.fetch(_CORRECTIONS, *asked, sequences.start)]
-    return {draw: at for _, draw, at in sorted(tuple(row) for row in found)}
+async def reward_dates(rows: RowSnapshot, experiment_id: int, draws: Collection[int], sequences: range) -> dict[int, int]:
+    """When the rewards of these draws came that they had behind these sequence numbers, the first of which is of their own.
+
+    No index leads to rewards. Most come soon after their draws: the events from the first draw on are passed until all are found.
+    """
+    bounds = min(draws), max(draws) + 1
+    corrections = await rows.fetch(_CORRECTIONS, experiment_id, sequences.start, sequences.stop, *bounds)
+    dates: dict[int, int] = {draw: at for draw, at in corrections if draw in draws}
+    for start in range(sequences.start, sequences.stop, _EVENTS_AT_ONCE):
+        if len(dates) == len(draws):
+            break
+        end = min(start + _EVENTS_AT_ONCE, sequences.stop)
+        for draw, at in await rows.fetch(_FIRST_REWARDS, experiment_id, start, end, *bounds):
+            if draw in draws:
+                dates.setdefault(draw, at)
+    return dates
 
 
 async def observations_before(
