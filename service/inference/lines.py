@@ -33,10 +33,16 @@ def least_of_convex(points: Floats, values: Floats) -> Floats:
 
 
 def least_of_limited_bend(points: Floats, falling: Floats, rising: Floats, bends: Floats) -> Floats:
-    """The sum of two functions whose second derivative is nowhere above `bends`, between the outermost points.
+    """The sum of two functions whose second derivative is nowhere above `bends`, between the outermost points."""
+    least: Floats = least_by_step(points, falling, rising, bends).min(axis=1)
+    return least
 
-    Between two points it lies above the parabola of that bend through its values there, and above the sum of what falls, at the
-    second, and what rises, at the first.
+
+def least_by_step(points: Floats, falling: Floats, rising: Floats, bends: Floats) -> Floats:
+    """The same between each two points that follow each other.
+
+    There it lies above the parabola of that bend through its values, and above the sum of what falls, at the second, and what
+    rises, at the first.
     """
     values, steps = falling + rising, np.diff(points)
     left, rise, bend = values[:, :-1], np.diff(values), bends[:, None]
@@ -44,7 +50,7 @@ def least_of_limited_bend(points: Floats, falling: Floats, rising: Floats, bends
         lowest = np.clip(np.nan_to_num(0.5 * steps - rise / (bend * steps)), 0.0, steps)
         chord = np.where(steps > 0.0, rise / steps, 0.0)
     parabola = left + lowest * (chord - 0.5 * bend * (steps - lowest))
-    least: Floats = np.maximum(parabola, falling[:, 1:] + rising[:, :-1]).min(axis=1)
+    least: Floats = np.maximum(parabola, falling[:, 1:] + rising[:, :-1])
     return least
 
 
