@@ -52,14 +52,15 @@ def are_all(rows: Ints, number: int) -> bool:
 def distinct(*columns: Floats) -> tuple[Ints, Ints] | None:
     """Rows of which no two are equal, and the place among them of each row's equal; None where that would not halve the work.
 
-    Equal rows have one key, the sum of their numbers' bits times powers of an odd number. Rows that have one key but are not equal
-    are all but impossible; none are taken for equal, because each is compared with the one that stands for it.
+    Equal rows have one key, the sum of their numbers' bits times powers of an odd number. Each row is compared with the one that
+    stands for it, so that none are taken for equal by their key alone.
     """
     if len(columns[0]) < _MANY:
         return None
-    keys = columns[0].view(np.uint64) * _SPREAD
-    for column in columns[1:]:
-        keys += column.view(np.uint64)
+    rows = np.array(columns)
+    keys = np.zeros(rows.shape[1], np.uint64)
+    for bits in rows.view(np.uint64):
+        keys += bits
         keys *= _SPREAD
     order = np.argsort(keys)
     ordered = keys[order]
@@ -70,6 +71,5 @@ def distinct(*columns: Floats) -> tuple[Ints, Ints] | None:
         return None
     place = np.empty(len(keys), np.int64)
     place[order] = np.cumsum(starts) - 1
-    if any((column[first][place] != column).any() for column in columns):
-        return None
-    return first, place
+    unlike = np.take(rows, first[place], axis=1) != rows
+    return None if unlike.any() else (first, place)

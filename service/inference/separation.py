@@ -61,18 +61,12 @@ def rival_evidence(
     theirs, levels = samples.pick(others), pair_levels(added, active, leader, alpha)[others]
     # Rivals with the same rewards have the same evidence: many do where rewards are few or all arms have as many.
     alike = distinct(*theirs, levels)
-    if alike is None:
-        parts[others] = _evidence(reward, samples, leader, theirs, levels, margin)
-    else:
-        first, place = alike
-        parts[others] = _evidence(reward, samples, leader, theirs.pick(first), levels[first], margin)[place]
-    return parts
-
-
-def _evidence(reward: RewardSpec, samples: Samples, leader: int, rivals: Samples, levels: Floats, margin: float) -> Floats:
+    first, place = (slice(None), slice(None)) if alike is None else alike
+    theirs, levels = theirs.pick(first), levels[first]
     own = samples.pick(np.full(len(levels), leader))
-    high, low = (own, rivals) if reward.sign > 0 else (rivals, own)
-    return evidence(reward, high, low, levels, margin)
+    high, low = (own, theirs) if reward.sign > 0 else (theirs, own)
+    parts[others] = evidence(reward, high, low, levels, margin)[place]
+    return parts
 
 
 def all_shown(parts: Floats) -> bool:
