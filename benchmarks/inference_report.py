@@ -212,7 +212,7 @@ def speed_before() -> str:
     for row in load("speed_before"):
         shown.setdefault((row["arms"], row["kind"]), []).append(f"{row['median']:.2f} ({row['min']:.2f} to {row['max']:.2f})")
     cells = [[f"{arms:,}", kind, *ratios] for (arms, kind), ratios in shown.items()]
-    return table(["K", "kind", "close race", "clear winner", "all equal", "one ahead"], cells)
+    return table(["K", "kind", "close race", "clear winner", "all equal", "one ahead", "unequal counts"], cells)
 
 
 def lift() -> str:

@@ -3,10 +3,11 @@
     python -m benchmarks.inference_speed_before FOLDER [--turns 9] [--kind bounded]
 
 Each checkout answers in a process of its own: the same arms, and whatever its intervals, separation, error estimate and drift
-are. Two cases are those of `inference_speed`, in which few rivals are close. In the other two nothing is settled at a glance: all
-arms have a mean of .1 and 20,000 rewards each; or 3,000 rewards each, one at .13 and the others between .05 and .1. A ratio is
-taken within a turn, this one over the other, from the medians of many calls in processor time, so that a change of the machine's
-load hits both. Writes docs/inference/speed_before.json.
+are. Two cases are those of `inference_speed`, in which few rivals are close. In the others nothing is settled at a glance: all
+arms have a mean of .1 and 20,000 rewards each; or 3,000 rewards each, one at .13 and the others between .05 and .1; or the same
+with 1,000 to 5,000 rewards, so that few rivals have the same. A ratio is taken within a turn, this one over the other, from the
+medians of many calls in processor time, so that a change of the machine's load hits both. Writes
+docs/inference/speed_before.json.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ KINDS = ("binary", "bounded", "real")
 REPEATS = {10: 150, 1000: 25, 10_000: 5}
 TURNS = 9
 
-CASES = ("close race", "clear winner", "all equal", "one ahead")
+CASES = ("close race", "clear winner", "all equal", "one ahead", "unequal counts")
 
 # A line in, "arms kind repeats case"; the milliseconds of the four calls out. Both forms of import are found.
 _PROGRAM = """
@@ -37,10 +38,12 @@ import service.inference.separation as separation
 rewards = {reward.kind: reward for reward in (speed.BINARY, speed.BOUNDED, speed.REAL)}
 
 
-def undecided(reward, arms, ahead):
+def undecided(reward, arms, case):
     rng = np.random.default_rng(arms)
-    counts, means = np.full(arms, 3_000 if ahead else 20_000), np.full(arms, 0.1)
-    if ahead:
+    counts, means = np.full(arms, 20_000 if case == "all equal" else 3_000), np.full(arms, 0.1)
+    if case == "unequal counts":
+        counts = rng.integers(1_000, 5_001, arms)
+    if case != "all equal":
         means = rng.uniform(0.05, 0.1, arms)
         means[arms // 2] = 0.13
     means = rng.binomial(counts, means) / counts
@@ -63,7 +66,7 @@ for line in sys.stdin:
     if case in ("close race", "clear winner"):
         calls = speed.experiment(rewards[kind], int(arms), clear=case == "clear winner")
     else:
-        calls = undecided(rewards[kind], int(arms), case == "one ahead")
+        calls = undecided(rewards[kind], int(arms), case)
     always = ("intervals", "separated", "error_estimate", "drift")
     print(sum(speed.milliseconds(calls[name], int(repeats))[0] for name in always), flush=True)
 """

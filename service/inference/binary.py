@@ -64,13 +64,13 @@ def _bounds_of_some(samples: Samples, levels: Floats) -> tuple[Floats, Floats]:
     the evidence is nearly a straight line.
     """
     ones = successes(samples)
-    counts, hits = np.tile(samples.counts, 2), np.concatenate([ones, samples.counts - ones])
-    average = np.tile(log_average_likelihood(samples), 2)
+    counts, hits = _twice(samples.counts), np.concatenate([ones, samples.counts - ones])
+    average = _twice(log_average_likelihood(samples))
     share = hits / np.maximum(counts, 1.0)
     angle = np.arcsin(np.sqrt(share))
     failures = counts - hits
     baseline = average - xlogy(hits, share) - xlog1py(failures, -share)
-    goals = np.tile(-np.log(levels), 2)
+    goals = _twice(-np.log(levels))
 
     def log_evidence_below(rows: Ints, distance: Floats) -> Floats:
         some = rows if len(rows) < len(angle) else slice(None)  # at first all of them: nothing is copied
@@ -87,9 +87,16 @@ def _bounds_of_some(samples: Samples, levels: Floats) -> tuple[Floats, Floats]:
     plain = np.sqrt((goals - baseline) / (2.0 * np.maximum(counts, 1.0)))
     # To the next order: with c = 2/tan(2x) the evidence is 2 n D^2 (1 + c D/3) more at the distance D.
     with np.errstate(divide="ignore"):
-        plain *= 1.0 - np.clip(plain / (3.0 * np.tan(2.0 * angle)), -_ASKEW, _ASKEW)
+        askew = plain / (3.0 * np.tan(2.0 * angle))
+    plain *= 1.0 - np.minimum(np.maximum(askew, -_ASKEW), _ASKEW)
     scarce = angle - np.arcsin(np.sqrt(expit((average - goals) / np.maximum(hits, 1.0))))
     start = np.minimum(plain, scarce)
-    reached = np.sin(angle - reach(log_evidence_below, goals, baseline, start, angle)) ** 2
+    odds = np.tan(angle - reach(log_evidence_below, goals, baseline, start, angle)) ** 2
+    reached = odds / (1.0 + odds)
     arms = len(ones)
     return reached[:arms], 1.0 - reached[arms:]
+
+
+def _twice(values: Floats) -> Floats:
+    """For the lower bounds and for the upper ones."""
+    return np.concatenate([values, values])

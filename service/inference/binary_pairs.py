@@ -27,6 +27,8 @@ log E is convex on [0, 1], every tangent lies below it, and two tangents bound i
 (3) E is nowhere below the least of any one term, and that of .6 w(x) A_x B_x is known in closed form (`lines`): this settles
 nearly all rivals that are shown to be behind.
 
+Only "attained" has to be certain. Where E is too small one look near its least tells about how far off the goal is (`_least`).
+
 Sources: Robbins (1970) and the method of mixtures; Turner, Ly, Grünwald (2024), "Generic e-variables for exact sequential
 k-sample tests", whose likelihood ratios are one-look relatives of these.
 """
@@ -36,12 +38,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import rel_entr
+from scipy.special import expit, rel_entr
 
 from service.inference.binary import successes
 from service.inference.bracket import Bracket
 from service.inference.lines import largest_log_product
-from service.inference.samples import Floats, Ints, Samples
+from service.inference.samples import Bools, Floats, Ints, Samples
 
 _LOWEST, _HIGHEST, _CENTRE = -20, 3, -3
 _OCTAVES = np.arange(_LOWEST, _HIGHEST + 1)
@@ -65,6 +67,15 @@ _SLACK = 1e-3
 # Where the goal is certainly not attained it is only shown how far off it is: so much does not matter.
 _ROUGH = 0.05
 _STEPS = 80
+# A second derivative is no less.
+_LITTLE = 1e-300
+# Where neither arm has more than so many times the rewards of the other, and the goal is no farther, log E is like a parabola
+# about its least, if that is so near as a part of the way to the next end of the common means; and no step is longer than this.
+_EVEN, _USUAL_GOAL, _NEAR, _FAR = 8.0, 60.0, 0.1, 0.2
+# Two arms have about as many rewards if one has no more than twice as many as the other.
+_CLOSE_OCTAVES = 1.0
+# Where the goal seems to be attained the step goes so much beyond the least, so that it is seen from both sides.
+_BEYOND = 1.3
 # Logs of shares of E below this count as this.
 _NEGLIGIBLE = -600.0
 
@@ -112,26 +123,26 @@ class _Curve(NamedTuple):
     slopes: Floats
     """These, each times what its tilt of its arm has of E."""
 
-    def newton_steps(self, rows: Ints) -> Floats:
-        """Of some of the pairs, from here to where a parabola would be least."""
-        shares, rates, slopes = (np.take(each, rows, axis=-1) for each in (self.shares, self.rates, self.slopes))
-        slopes *= rates
-        squares, slope = slopes.sum(axis=0), self.slope[rows]
+    def newton_steps(self) -> Floats:
+        """From here to where a parabola would be least."""
+        second_slopes = self.slopes * self.rates
+        squares = second_slopes.sum(axis=0)
         # Both log A and log B have the second derivative rate^2 / n; the rest is the variance of the terms' first derivatives.
-        second = (squares + squares / self.counts[:, rows]).sum(axis=0) - slope * slope
+        second = (squares + squares / self.counts).sum(axis=0) - self.slope * self.slope
+        rates, shares = self.rates, self.shares
         products = rates[_WHOLE, 1] * shares[0]
         products += rates[_QUARTER, 1] * shares[1]
         products *= rates[_WHOLE, 0]
         products += rates[_QUARTER, 0] * rates[_WHOLE, 1] * shares[2]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            steps: Floats = slope / (second - 2.0 * products.sum(axis=0))
+        steps: Floats = self.slope / np.maximum(second - 2.0 * products.sum(axis=0), _LITTLE)
         return steps
 
 
 def least_log_evidence(high: Samples, low: Samples, goals: Floats, margin: float = 0.0) -> Floats:
-    """For each pair the least log E over all common means, from below, or a bound that attains the goal.
+    """For each pair the least log E over all common means, or a bound that attains the goal.
 
-    Where E is below 1 at some mean nothing is shown, and the bound may be any.
+    What attains the goal is certainly from below; what misses it may be above the least by hundredths. Where E is below 1 at some
+    mean nothing is shown, and it may be any.
     Both arms have rewards, and the mean of `high` with the margin is above that of `low`; the margin is between -1 and 1.
     """
     counts = np.array([high.counts, low.counts])
@@ -141,9 +152,8 @@ def least_log_evidence(high: Samples, low: Samples, goals: Floats, margin: float
     rows = np.flatnonzero(least < goals)
     if len(rows):
         pairs = _Pairs.of(np.take(counts, rows, axis=1), np.take(wins, rows, axis=1), effects[rows], margin)
-        high, low, (first, last) = high.pick(rows), low.pick(rows), pairs.ends()
-        pooled = (high.counts * high.means + low.counts * (low.means - margin)) / (high.counts + low.counts)
-        start = np.minimum(np.maximum(pooled, first), last)
+        first, last = pairs.ends()
+        start = np.minimum(np.maximum(_about_least(pairs.counts, np.take(wins, rows, axis=1), margin), first), last)
         least[rows] = np.maximum(least[rows], _least(pairs, start, goals[rows]))
     return least
 
@@ -167,6 +177,23 @@ def _effects(counts: Floats, wins: Floats, margin: float) -> Floats:
         middle = _middle(above, 1.0 - below, margin)
         effect += np.log((middle + margin) / middle * (1.0 - middle) / (1.0 - margin - middle))
     return effect
+
+
+def _about_least(counts: Floats, wins: Floats, margin: float) -> Floats:
+    """Where log E may be least: at the pooled share of successes.
+
+    But where both arms have about as many rewards, as far beyond it as it is from the mean that is halfway on the logit scale:
+    there both arms' best tilts are the same, and E is larger.
+    """
+    (high_counts, low_counts), (successes_of_high, failures_of_low) = counts, wins
+    pooled: Floats = (successes_of_high + (1.0 - margin) * low_counts - failures_of_low) / (high_counts + low_counts)
+    if margin:
+        return pooled
+    odds = (wins + 0.5) / (counts - wins + 0.5)
+    halfway = expit(0.5 * np.log(odds[0] / odds[1]))
+    close = np.abs(np.log2(high_counts / low_counts)) <= _CLOSE_OCTAVES
+    beyond = np.minimum(np.maximum(2.0 * pooled - halfway, 0.5 * pooled), 0.5 + 0.5 * pooled)
+    return np.where(close, beyond, pooled)
 
 
 def _middle(high: Floats, low: Floats, margin: float) -> Floats:
@@ -259,26 +286,43 @@ def _nearer(pairs: _Pairs, at: Floats, value: Floats, step: Floats) -> Floats:
 
 
 def _least(pairs: _Pairs, start: Floats, goals: Floats) -> Floats:
-    """The minimum of the convex log E over all m from below: Newton's steps inside a bracket, bounded by its two tangents."""
+    """The minimum of the convex log E over all m from below: Newton's steps inside a bracket, bounded by its two tangents.
+
+    Where the goal is missed and E is even (`_are_even`), log E falls no more than twice as far as the parabola at a look, once
+    that hardly falls and is least nearby. This leaves third derivatives out of account: enough to tell how far off a goal is, not
+    that it is attained.
+    """
     least = np.full(len(goals), -np.inf)
-    rows, at = np.arange(len(goals)), start
-    bracket = Bracket.between(*pairs.ends(), len(rows))
+    rows, at, even, (first, last) = np.arange(len(goals)), start, _are_even(pairs, goals), pairs.ends()
+    bracket = Bracket.between(first, last, len(rows))
     for looks in range(_STEPS):
         here = _curve(pairs, at)
         bracket = bracket.narrowed(at, here.value, here.slope)
         way, bound = bracket.crossing()
-        least[rows] = np.maximum(least[rows], bound)
-        slack, wide = np.where(here.value < goals, _ROUGH, _SLACK), bracket.right > bracket.left
-        kept = np.flatnonzero((bound < goals) & (here.value > 0.0) & (here.value - bound > slack) & wide)
+        step, room = here.newton_steps(), np.minimum(at - first, last - at)
+        fall, missed = 0.5 * here.slope * step, here.value < goals
+        parabolic = missed & even & (fall <= _ROUGH) & (np.abs(step) <= _NEAR * room)
+        found = np.where(parabolic, here.value - 2.0 * fall, bound)
+        least[rows] = np.maximum(least[rows], found)
+        doubtful = (found < goals) & (here.value > 0.0) & (bracket.right > bracket.left)
+        kept = np.flatnonzero(doubtful & (here.value - found > np.where(missed, _ROUGH, _SLACK)))
         if len(kept) == 0:
             break
-        rows, goals, bound, at, way = rows[kept], goals[kept], bound[kept], at[kept], way[kept]
-        bracket = bracket.pick(kept)
-        if len(kept) < len(here.value):
-            pairs = pairs.pick(kept)
-        step, value = here.newton_steps(kept), here.value[kept]
-        plausible = value - 0.5 * here.slope[kept] * step >= bound
         if looks == 0:
-            step = _nearer(pairs, at, value, step)
-        at = bracket.next_points(at - step, plausible, way)
+            step = np.where(here.value - fall < goals, step, _BEYOND * step)
+            nearer = np.minimum(np.maximum(step, -_FAR * room), _FAR * room)
+            step = nearer if even.all() else np.where(even, nearer, _nearer(pairs, at, here.value, step))
+        at = bracket.next_points(at - step, here.value - fall >= bound, way)
+        if len(kept) < len(rows):
+            rows, goals, at, even = rows[kept], goals[kept], at[kept], even[kept]
+            pairs, bracket = pairs.pick(kept), bracket.pick(kept)
     return least
+
+
+def _are_even(pairs: _Pairs, goals: Floats) -> Bools:
+    """Neither arm has many times the other's rewards, the goal is not far away and there is no margin: then E has no walls."""
+    if pairs.margin:
+        return np.zeros(len(goals), np.bool_)
+    fewer, more = np.minimum(*pairs.counts), np.maximum(*pairs.counts)
+    even: Bools = (_EVEN * fewer >= more) & (goals <= _USUAL_GOAL)
+    return even

@@ -9,6 +9,9 @@ import numpy as np
 
 from service.inference.samples import Floats
 
+# Two points that are closer count as one, and so does what a bend changes between them.
+_CLOSEST = 1e-300
+
 
 def least_of_convex(points: Floats, values: Floats) -> Floats:
     """A convex function between the outermost of four points or more: it lies above its chords where these are extended.
@@ -33,18 +36,25 @@ def least_of_convex(points: Floats, values: Floats) -> Floats:
 
 
 def least_of_limited_bend(points: Floats, falling: Floats, rising: Floats, bends: Floats) -> Floats:
-    """The sum of two functions whose second derivative is nowhere above `bends`, between the outermost points.
+    """The sum of two functions whose second derivative is nowhere above `bends`, between the outermost points."""
+    least: Floats = least_by_step(points, falling, rising, bends).min(axis=1)
+    return least
 
-    Between two points it lies above the parabola of that bend through its values there, and above the sum of what falls, at the
-    second, and what rises, at the first.
+
+def least_by_step(points: Floats, falling: Floats, rising: Floats, bends: Floats) -> Floats:
+    """The same between each two points that follow each other.
+
+    There it lies above the parabola of that bend through its values, and above the sum of what falls, at the second, and what
+    rises, at the first.
     """
     values, steps = falling + rising, np.diff(points)
     left, rise, bend = values[:, :-1], np.diff(values), bends[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        lowest = np.clip(np.nan_to_num(0.5 * steps - rise / (bend * steps)), 0.0, steps)
-        chord = np.where(steps > 0.0, rise / steps, 0.0)
+    apart = np.maximum(steps, _CLOSEST)
+    with np.errstate(over="ignore"):
+        lowest = np.minimum(np.maximum(0.5 * steps - rise / np.maximum(bend * apart, _CLOSEST), 0.0), steps)
+        chord = rise / apart
     parabola = left + lowest * (chord - 0.5 * bend * (steps - lowest))
-    least: Floats = np.maximum(parabola, falling[:, 1:] + rising[:, :-1]).min(axis=1)
+    least: Floats = np.maximum(parabola, falling[:, 1:] + rising[:, :-1])
     return least
 
 
@@ -63,7 +73,7 @@ def tangents_crossing(
     with np.errstate(divide="ignore", invalid="ignore"):
         way = (right_value - left_value - right_slope * width) / (left_slope - right_slope)
     way = np.fmin(np.fmax(way, 0.0), width)
-    way = np.where(np.isneginf(left_value), 0.0, np.where(np.isneginf(right_value), width, way))
+    way = np.where(left_value == -np.inf, 0.0, np.where(right_value == -np.inf, width, way))
     return way, np.maximum(left_value + left_slope * way, right_value - right_slope * (width - way))
 
 

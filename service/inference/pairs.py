@@ -20,6 +20,7 @@ from scipy.special import lambertw
 
 from service.inference import binary_pairs, bounded, bounded_pairs, real
 from service.inference.cells import least_over_means
+from service.inference.lines import least_by_step
 from service.inference.samples import Bools, Floats, Ints, Samples
 
 if TYPE_CHECKING:
@@ -120,31 +121,38 @@ def _real_least(high: Samples, low: Samples, goals: Floats) -> Floats:
 
 
 def _real_least_by_cells(high: Samples, low: Samples, middle: Floats, baselines: Floats, goals: Floats) -> Floats:
-    """A look at the middle settles most that is not shown."""
+    """A look at the middle settles most that is not shown, parabolas between five points nearly all that is."""
     left, right = low.means, high.means
     # With few rewards the evidence of a sample hardly grows with the distance, and the product is least at an end.
     tried = np.array([left, 0.5 * (left + middle), middle, 0.5 * (middle + right), right])
-    seen = real.log_gain(high, tried) + real.log_gain(low, tried) + baselines
-    least: Floats = seen.min(axis=0)
+    falling, rising = real.log_gain(high, tried), real.log_gain(low, tried)
+    falling += baselines
+    least: Floats = (falling + rising).min(axis=0)
     rows = np.flatnonzero(least >= goals)
     if len(rows) == 0:
         return least
-    high, low, baselines = high.pick(rows), low.pick(rows), baselines[rows, None]
+    high, low, baselines = high.pick(rows), low.pick(rows), baselines[rows]
+    bends = real.largest_bend(high) + real.largest_bend(low)
+    points = tried.T[rows]
+    least[rows] = least_by_step(points, falling.T[rows], rising.T[rows], bends).min(axis=1)
+    still = np.flatnonzero(least[rows] < goals[rows])
+    if len(still) == 0:
+        return least
 
-    def gains(some: Ints, means: Floats) -> tuple[Floats, Floats]:
-        points = np.ascontiguousarray(means.T)  # pairs last, so that long rows are worked on
-        return real.log_gain(high.pick(some), points).T, real.log_gain(low.pick(some), points).T
+    def sides(some: Ints, means: Floats) -> tuple[Floats, Floats]:
+        columns = np.ascontiguousarray(means.T)  # pairs last, so that long rows are worked on
+        return (real.log_gain(high.pick(some), columns) + baselines[some]).T, real.log_gain(low.pick(some), columns).T
 
     def at(some: Ints, means: Floats) -> Floats:
-        falling, rising = gains(some, means)
-        return falling + rising + baselines[some]
+        falling, rising = sides(still[some], means)
+        return falling + rising
 
     def over(some: Ints, edges: Floats) -> tuple[Floats, Floats]:
-        falling, rising = gains(some, edges)
-        return falling + rising + baselines[some], falling[:, 1:] + rising[:, :-1] + baselines[some]
+        falling, rising = sides(still[some], edges)
+        return falling + rising, least_by_step(edges, falling, rising, bends[still[some]])
 
-    ends = {"left": left[rows], "right": right[rows]}
-    least[rows] = least_over_means(at, over, **ends, tried=tried[:, rows].T, goals=goals[rows])
+    rows, points = rows[still], points[still]
+    least[rows] = least_over_means(at, over, left=left[rows], right=right[rows], tried=points, goals=goals[rows])
     return least
 
 

@@ -29,7 +29,7 @@ import numpy as np
 
 from service.inference.levels import pair_levels
 from service.inference.pairs import evidence
-from service.inference.samples import Bools, Floats, Ints, Samples
+from service.inference.samples import Bools, Floats, Ints, Samples, distinct
 
 if TYPE_CHECKING:
     from service.domain import RewardSpec
@@ -58,10 +58,14 @@ def rival_evidence(
     others = np.flatnonzero(active)
     others = others[others != leader]
     samples = Samples.of(counts, means, variances)
-    theirs, own = samples.pick(others), samples.pick(np.full(len(others), leader))
-    levels = pair_levels(added, active, leader, alpha)[others]
+    theirs, levels = samples.pick(others), pair_levels(added, active, leader, alpha)[others]
+    # Rivals with the same rewards have the same evidence: many do where rewards are few or all arms have as many.
+    alike = distinct(*theirs, levels)
+    first, place = (slice(None), slice(None)) if alike is None else alike
+    theirs, levels = theirs.pick(first), levels[first]
+    own = samples.pick(np.full(len(levels), leader))
     high, low = (own, theirs) if reward.sign > 0 else (theirs, own)
-    parts[others] = evidence(reward, high, low, levels, margin)
+    parts[others] = evidence(reward, high, low, levels, margin)[place]
     return parts
 
 

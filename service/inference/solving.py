@@ -30,35 +30,32 @@ def reach(
     all arms; the few others go on alone.
     """
     goal = np.sqrt(goals - baselines) / (1.0 - tolerance)
-
-    def surplus(rows: Ints, distances: Floats) -> Floats:
-        gained = log_evidence(rows, distances) - baselines[rows]
-        return np.sqrt(np.minimum(np.maximum(gained, 0.0), _MORE_THAN_ENOUGH)) - goal[rows]
-
     reached = limits.copy()
     rows = np.arange(len(goals))
     near, far, at_limit = np.zeros(len(rows)), limits, np.zeros(len(rows), np.bool_)
     before, at_before = near, -goal
     at = np.minimum(start, limits)
     for _ in range(_STEPS):
-        at_here = surplus(rows, at)
-        slack = goal[rows] * tolerance
+        gained = log_evidence(rows, at) - baselines
+        at_here = np.sqrt(np.minimum(np.maximum(gained, 0.0), _MORE_THAN_ENOUGH)) - goal
+        slack = goal * tolerance
         enough = at_here >= -slack
-        at_limit |= at == limits[rows]
+        at_limit |= at == limits
         far, near = np.where(enough, at, far), np.where(enough, near, at)
         reached[rows] = far
         unfinished = (np.abs(at_here) > slack) & (far - near > tolerance * far)
-        change = at_here - at_before
-        secant = at - at_here * (at - before) / np.where(change == 0.0, 1.0, change)
-        # Beyond the far end: the limit is tried once (not enough there: nothing can be said), then the bracket is halved.
-        untried = ~(at_limit | enough) & (far == limits[rows])
-        astray = (change == 0.0) | (secant <= near) | (secant >= far)
-        inside = np.where(astray, np.where(untried, far, 0.5 * (near + far)), secant)
-        before, at_before, at = at, at_here, inside
         left = np.count_nonzero(unfinished)
         if left == 0:
             break
+        change = at_here - at_before
+        secant = at - at_here * (at - before) / np.where(change == 0.0, 1.0, change)
+        # Beyond the far end: the limit is tried once (not enough there: nothing can be said), then the bracket is halved.
+        untried = ~(at_limit | enough) & (far == limits)
+        astray = (change == 0.0) | (secant <= near) | (secant >= far)
+        inside = np.where(astray, np.where(untried, far, 0.5 * (near + far)), secant)
+        before, at_before, at = at, at_here, inside
         if left < len(rows):
             rows, near, far, at_limit = rows[unfinished], near[unfinished], far[unfinished], at_limit[unfinished]
             before, at_before, at = before[unfinished], at_before[unfinished], at[unfinished]
+            goal, baselines, limits = goal[unfinished], baselines[unfinished], limits[unfinished]
     return reached

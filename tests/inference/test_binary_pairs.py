@@ -106,6 +106,27 @@ def test_the_least_evidence_is_the_one_on_a_fine_grid_and_never_above_it(
 
 
 @unhurried
+@given(first=arms(), ratio=st.floats(0.1, 10.0), errors=st.floats(0.1, 8.0), goal=st.floats(2.0, 60.0))
+def test_a_goal_is_attained_only_where_it_is_on_a_fine_grid_and_else_missed_by_as_much(
+    first: tuple[float, float], ratio: float, errors: float, goal: float
+) -> None:
+    """Also where one look tells how far off it is: counts up to a thousand billion, sums at their ends, any ratio about one."""
+    rewards = float(np.ceil(first[0] * ratio))
+    share = first[1] / first[0]
+    error = np.sqrt(max(share * (1.0 - share), 1.0 / first[0]) * (1.0 / first[0] + 1.0 / rewards))
+    second = rewards, float(np.clip(np.rint(rewards * (share - errors * error)), 0.0, rewards))
+    if second[1] / second[0] >= share:
+        return
+    on_grid = least_on_a_grid(first, second)
+    found = float(least_log_evidence(sample(*first), sample(*second), np.array([goal]))[0])
+    rounding = 1e-12 * (first[0] + rewards) + 1e-6
+    if found >= goal:
+        assert on_grid >= goal - rounding
+    else:
+        assert found <= max(on_grid, 0.0) + 0.05 + rounding
+
+
+@unhurried
 @given(first=arms(), second=arms(), margin=st.floats(1e-4, 0.99))
 def test_with_a_margin_the_least_evidence_is_no_more_than_on_a_fine_grid_and_no_less_than_without(
     first: tuple[float, float], second: tuple[float, float], margin: float

@@ -222,6 +222,26 @@ def test_a_rival_is_judged_by_its_own_rewards_whatever_others_are_judged_with_it
     assert parts[2] == pytest.approx(0.966, abs=0.001)
 
 
+@pytest.mark.parametrize("arms", [2, 300])
+@pytest.mark.parametrize("reward", [*KINDS, RewardSpec("binary", "minimize")], ids=["binary", "bounded", "real", "minimize"])
+def test_rivals_with_the_same_rewards_are_judged_as_each_of_them_alone(reward: RewardSpec, arms: int) -> None:
+    """Few kinds of rivals: without rewards, of one, at both ends, equal to the leader, a little and far behind, of a billion."""
+    kinds = np.array(
+        [[0, 0.0], [1, 0.0], [1, 1.0], [50, 0.0], [50, 1.0], [900, 0.3], [900, 0.29], [900, 0.2], [10**9, 0.1], [9, 0.3]]
+    )
+    rng = np.random.default_rng(arms)
+    chosen = kinds[np.concatenate([[5], rng.integers(0, len(kinds), arms - 1)])]
+    counts, means = chosen[:, 0].astype(np.int64), chosen[:, 1]
+    variances, added = means * (1.0 - means), (np.arange(arms) % 3 == 2).astype(np.int64)
+    known = {"leader": 0, "added": added, "alpha": 0.05}
+    together = rival_evidence(reward, counts, means, variances, active=np.ones(arms, np.bool_), **known)
+    samples, levels = Samples.of(counts, means, variances), pair_levels(added, np.ones(arms, np.bool_), 0, 0.05)
+    for rival in range(1, arms):
+        sides = samples.pick(np.array([0])), samples.pick(np.array([rival]))
+        high, low = sides if reward.sign > 0 else sides[::-1]
+        np.testing.assert_allclose(together[rival], evidence(reward, high, low, levels[[rival]])[0], rtol=1e-9)
+
+
 @pytest.mark.parametrize("reward", KINDS, ids=["binary", "bounded", "real"])
 def test_many_pairs_at_once_are_the_pairs_one_by_one(reward: RewardSpec) -> None:
     """In batches of every size, at levels that are only just attained or missed: there it is looked at most closely."""
