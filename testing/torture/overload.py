@@ -17,7 +17,6 @@ from testing.torture.open_loop import Offered, OpenLoop
 from testing.torture.workloads import ARMS
 
 _CONNECTIONS = 512
-_FEW = 64
 _TIMES = (0.5, 1.0, 2.0, 5.0)
 _EXPERIMENT = "overload"
 # The search for the capacity begins here and doubles until less than this part of what is offered is answered.
@@ -55,9 +54,9 @@ def _cores_apart() -> Iterator[None]:
 
 async def _measure(server: Server, seconds: float) -> dict[str, Any]:
     port = server.port
-    loop, few = OpenLoop(port, _EXPERIMENT, _CONNECTIONS), OpenLoop(port, _EXPERIMENT, _FEW)
-    await few.offer(500, seconds / 2)  # so that everything is warm
-    capacity, client_s = await _capacity(few, seconds)
+    loop = OpenLoop(port, _EXPERIMENT, _CONNECTIONS)
+    await loop.offer(500, seconds / 2)  # so that everything is warm
+    capacity, client_s = await _capacity(loop, seconds)
     steps = []
     for times in _TIMES:
         used = _processor_seconds(server.process.pid)
