@@ -37,27 +37,24 @@ class Overflow:
 
     def __init__(self, refuse: Callable[[QueuedRequest[Any]], None] = refuse) -> None:
         self._refuse = refuse
-        self._waiting: deque[tuple[float, QueuedRequest[Any]]] = deque()
+        self.waiting: deque[tuple[float, QueuedRequest[Any]]] = deque()
         """Each with the time at which it is refused."""
         self._timer: asyncio.TimerHandle | None = None
 
-    def __len__(self) -> int:
-        return len(self._waiting)
-
     def add(self, request: QueuedRequest[Any], loop: asyncio.AbstractEventLoop) -> None:
         """Let it wait for a place."""
-        self._waiting.append((loop.time() + PATIENCE_SECONDS, request))
+        self.waiting.append((loop.time() + PATIENCE_SECONDS, request))
         if self._timer is None:
             self._timer = loop.call_later(_TURN_SECONDS, self._refuse_late, loop)
 
     def move_into(self, queue: Queue, room: int) -> None:
         """Give away so many places."""
-        waiting = self._waiting
+        waiting = self.waiting
         for _ in range(min(room, len(waiting))):
             queue.append(waiting.popleft()[1])
 
     def _refuse_late(self, loop: asyncio.AbstractEventLoop) -> None:
-        waiting, now, until = self._waiting, loop.time(), perf_counter() + _REFUSING_SECONDS
+        waiting, now, until = self.waiting, loop.time(), perf_counter() + _REFUSING_SECONDS
         while waiting and waiting[0][0] <= now and perf_counter() < until:
             self._refuse(waiting.popleft()[1])
         self._timer = loop.call_later(_TURN_SECONDS, self._refuse_late, loop) if waiting else None

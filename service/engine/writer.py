@@ -138,7 +138,7 @@ class Writer:
                 await self._lookahead.finish_lookup()
             group, weight = self._lookahead.take_decided()
             fill(group, self._queue, weight)
-            if self._overflow:
+            if self._overflow.waiting:
                 self._overflow.move_into(self._queue, self._queue_limit - len(self._queue))
             if self._contention.locked:
                 await self._refuse_locked(group)

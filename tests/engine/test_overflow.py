@@ -30,10 +30,10 @@ def test_places_are_given_in_order_of_arrival() -> None:
             overflow.add(request, asyncio.get_running_loop())
         overflow.move_into(queue, 2)
         assert list(queue) == requests[:2]
-        assert len(overflow) == 1
+        assert len(overflow.waiting) == 1
         overflow.move_into(queue, 5)
         assert list(queue) == requests
-        assert not overflow
+        assert not overflow.waiting
         await asyncio.sleep(3 * PATIENCE_SECONDS)
         assert not any(request.is_settled() for request in requests)
 
@@ -55,6 +55,6 @@ def test_who_finds_no_place_is_refused() -> None:
         async with asyncio.timeout(_LATE_SECONDS):
             answers = await asyncio.gather(*(request.recipient for request in requests), return_exceptions=True)  # type: ignore[call-overload]
         assert {type(answer) for answer in answers} == {Overloaded}
-        assert not overflow
+        assert not overflow.waiting
 
     asyncio.run(study())
