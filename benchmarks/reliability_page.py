@@ -9,11 +9,13 @@ from typing import Any
 PAGE = Path(__file__).parents[1] / "docs" / "reliability.md"
 _HEADS = {
     "sqlite": "SQLite",
+    "services": "PostgreSQL",
     "postgresql": "PostgreSQL",
     "synchronous": "a synchronous pair",
     "asynchronous": "an asynchronous pair",
 }
 _KILLS = "kill -9"
+_OURS = ("worker", "service", "supervisor")
 # Results of before say less, and the page says so until the command was run again.
 _SHORTER = "These results are from before faults lasted that long: processes were stopped for 4 or 12 s, rows locked for 24 s."
 _NO_SEARCH = "This result is from before the capacity was searched for: it is not what is called 1 times here."
@@ -73,7 +75,7 @@ def _of_faults(found: dict[str, Any], *parts: str) -> str:
 
 
 def _totals(found: dict[str, Any]) -> str:
-    parts = ("sqlite", "postgresql", "synchronous")
+    parts = ("sqlite", "services", "postgresql", "synchronous")
     rows = [row for _, row in _rows(found, parts)]
     counted_as, name = _acknowledged(found, parts)
 
@@ -86,6 +88,7 @@ def _totals(found: dict[str, Any]) -> str:
             "`kill -9`, of a worker, a service, a supervisor, PostgreSQL, a session's process, a primary",
             injected(_KILLS, "failover"),
         ),
+        ("of these, of workers, services and supervisors", injected(*(f"{_KILLS} of a {ours}" for ours in _OURS))),
         ("restarts of PostgreSQL, in order, at once or killed", injected("restart", f"{_KILLS} of PostgreSQL")),
         ("failovers with a synchronous standby", injected("failover")),
         ("connections cut, delayed or dropped", injected("connection", "all connections")),
@@ -217,7 +220,7 @@ def _circumstances(found: dict[str, Any]) -> str:
 
 _TABLES: dict[str, tuple[tuple[str, ...], Callable[[dict[str, Any]], str]]] = {
     "totals": (("sqlite", "postgresql", "synchronous"), _totals),
-    "faults": (("sqlite", "postgresql"), lambda found: _of_faults(found, "sqlite", "postgresql")),
+    "faults": (("sqlite", "postgresql"), lambda found: _of_faults(found, "sqlite", "services", "postgresql")),
     "failover": (("synchronous", "asynchronous"), lambda found: _of_faults(found, "synchronous", "asynchronous")),
     "greedy": (("greedy",), _greedy),
     "overload": (("overload",), _overload),

@@ -57,7 +57,7 @@ def _soak(result: dict[str, Any]) -> list[str]:
 
 
 _PROMISES: dict[str, Callable[[Any], list[str]]] = {
-    **dict.fromkeys(("sqlite", "postgresql", "synchronous", "asynchronous"), _faults),
+    **dict.fromkeys(("sqlite", "services", "postgresql", "synchronous", "asynchronous"), _faults),
     "fuzz": _fuzz,
     "greedy": _greedy,
     "overload": _overload,

@@ -1,14 +1,15 @@
 """Break everything that can break under a live service and count what is lost: `make torture`, forty minutes.
 
-    python -m benchmarks.torture [--seconds S] [--only PART ...] [--page]
+    python -m benchmarks.torture [--seconds S] [--only PART ...] [--trial] [--page]
 
 Every part writes what it found into benchmarks/results/torture.json as soon as it is done; docs/reliability.md is made of that.
-A part that breaks a promise ends with exit code 1, and what broke is said at the end.
+A part that breaks a promise, or cannot be played to its end, makes exit code 1, and what broke is said at the end.
 """
 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import os
 import platform
@@ -16,6 +17,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import asdict
@@ -28,18 +30,20 @@ from benchmarks.reliability_promises import broken_in
 from testing.databases import migrate_now
 from testing.postgres import Postgres
 from testing.torture import greedy, overload, soak
-from testing.torture.campaign import faults_of, play
+from testing.torture.campaign import database_faults, faults_of, play, service_faults
 from testing.torture.differential import both, compare
+from testing.torture.fault import Fault
 from testing.torture.stage import Stage, pair_stage, postgres_stage, sqlite_stage
 
 RESULT = RESULTS / "torture.json"
 _QUEUE_LIMIT = 128
 # Parts of the time. Of what is not a fault it is the time of one measurement.
-_FAULTS: dict[str, tuple[Callable[[], AbstractContextManager[Stage]], float]] = {
-    "sqlite": (sqlite_stage, 0.25),
-    "postgresql": (postgres_stage, 0.5),
-    "synchronous": (partial(pair_stage, synchronous=True), 0.13),
-    "asynchronous": (partial(pair_stage, synchronous=False), 0.04),
+_FAULTS: dict[str, tuple[Callable[[], AbstractContextManager[Stage]], Callable[[Stage], list[Fault]], float]] = {
+    "sqlite": (sqlite_stage, faults_of, 0.2),
+    "services": (postgres_stage, service_faults, 0.25),
+    "postgresql": (postgres_stage, database_faults, 0.25),
+    "synchronous": (partial(pair_stage, synchronous=True), database_faults, 0.1),
+    "asynchronous": (partial(pair_stage, synchronous=False), database_faults, 0.03),
 }
 # For which faults say how long they last and how often they are played.
 _FULL_SECONDS = 1_500.0
@@ -47,11 +51,10 @@ _SOAK, _OVERLOAD, _CASES_A_SECOND = 0.08, 0.004, 15
 
 
 def faults(part: str, seconds: float) -> list[dict[str, Any]]:
-    """Every fault of a stage."""
-    staged, share = _FAULTS[part]
-    with staged() as stage:
-        outcomes = play(stage, faults_of(stage), share * seconds, say, min(1.0, seconds / _FULL_SECONDS))
-        return [outcome.row() | outcome.details() for outcome in outcomes]
+    """Every fault of a part."""
+    staged, chosen, share = _FAULTS[part]
+    outcomes = play(staged, chosen, share * seconds, say, min(1.0, seconds / _FULL_SECONDS))
+    return [outcome.row() | outcome.details() for outcome in outcomes]
 
 
 def with_postgres(measure: Callable[[str], Any]) -> Any:  # noqa: ANN401 - JSON
@@ -88,33 +91,56 @@ def say(what: str) -> None:
     print(what, flush=True)
 
 
+def keep(part: str, played: dict[str, Any]) -> None:
+    """Put a part into the result, into which others may write at the same time."""
+    with RESULT.open("a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        found: dict[str, Any] = json.loads(file.read() or "{}") | {part: played}
+        file.truncate(0)
+        file.write(json.dumps(found, indent=1) + "\n")
+        write_page(found)
+
+
 def main() -> None:
     """Play, keep, write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=_FULL_SECONDS)
     parser.add_argument("--only", nargs="+", choices=list(PARTS), default=_WHOLE)
     parser.add_argument("--beside", default="nothing else", help="What else ran on the machine, for the page.")
+    parser.add_argument("--trial", action="store_true", help="Play, and leave result and page as they are.")
     parser.add_argument("--page", action="store_true", help="Write the page anew from the result, and play nothing.")
     chosen = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that whatever was started is ended
-    found = json.loads(RESULT.read_text()) if RESULT.exists() else {}
-    for part in () if chosen.page else chosen.only:
-        say(f"== {part}")
-        began = time.monotonic()
-        result = PARTS[part](chosen.seconds)
-        found[part] = {
-            "result": result,
-            "took_seconds": round(time.monotonic() - began),
-            "beside": chosen.beside,
-            "load": [round(one, 1) for one in os.getloadavg()],
-            "machine": {"python": platform.python_version(), "cores": os.cpu_count()},
-        }
-        RESULT.write_text(json.dumps(found, indent=1) + "\n")
-    write_page(found)
-    broken = [what for part in chosen.only if not chosen.page for what in broken_in(part, found[part]["result"])]
+    if chosen.page:
+        write_page(json.loads(RESULT.read_text()))
+        return
+    broken = [what for part in chosen.only for what in _broken_by(part, chosen)]
     for what in broken:
         say(f"BROKEN: {what}")
     sys.exit(bool(broken))
+
+
+def _broken_by(part: str, chosen: argparse.Namespace) -> list[str]:
+    """Play a part and keep what it came to; what it broke. One that cannot be played keeps no other from it."""
+    say(f"== {part}")
+    began = time.monotonic()
+    try:
+        result = PARTS[part](chosen.seconds)
+    except Exception as failure:  # noqa: BLE001 - whatever it is, it is told at the end and fails the campaign
+        traceback.print_exc()
+        return [f"{part}: could not be played to its end: {failure!r:.500}"]
+    played = {
+        "result": result,
+        "took_seconds": round(time.monotonic() - began),
+        "beside": chosen.beside,
+        "load": [round(one, 1) for one in os.getloadavg()],
+        "machine": {"python": platform.python_version(), "cores": os.cpu_count()},
+    }
+    say(f"{part}: {played['took_seconds']} s")
+    if not chosen.trial:
+        keep(part, played)
+    return broken_in(part, result)
 
 
 if __name__ == "__main__":

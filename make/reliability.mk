@@ -8,7 +8,7 @@ fault-tools:
 test: fault-tools
 
 torture: $(EVERYTHING) fault-tools ## Break everything under live services and count what is lost: docs/reliability.md. About 40 minutes.
-	nice -n 5 $(BIN)/python -m benchmarks.torture
+	$(BIN)/python -m benchmarks.torture
 
 soak: $(EVERYTHING) ## Half an hour of mixed load: memory, open files and answers at its end are like those at its beginning.
 	nice -n 5 $(BIN)/python -m benchmarks.torture --only "long soak"

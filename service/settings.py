@@ -44,7 +44,7 @@ class Settings(SignInSettings):
     queue_limit: int = Field(
         limits.MOST_QUEUED,
         ge=1,
-        description="Requests that may wait for their transaction in one worker; beyond it the answer is 503.",
+        description="Requests that may wait for their transaction in one worker; who finds no place soon gets 503.",
     )
     sweep_seconds: float = Field(1.0, gt=0, le=5, description="How often each worker looks for expired draws.")
     allowed_hosts: str = Field(

@@ -15,6 +15,7 @@ from time import perf_counter
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from service.engine.overflow import Overflow, refuse
 from service.engine.queue import UNDECIDED
 from service.engine.writer import Writer
 
@@ -69,6 +70,7 @@ class TracedWriter(Writer):
         super().__init__(database, queue_limit=queue_limit)
         self._timelines: dict[Recipient[Any], RequestTimeline] = {}
         self._group = GroupTimeline(0, 0)
+        self._overflow = Overflow(self._refuse)
         self._database: Any = SimpleNamespace(groups=_TimedGroups(database.groups, lambda: self._group))
 
     def enqueue(self, caller: Caller, key: str, command: Command[Result], recipient: Recipient[Result]) -> None:
@@ -84,6 +86,10 @@ class TracedWriter(Writer):
     def timeline_of(self, recipient: Recipient[Any]) -> RequestTimeline | None:
         """Of what was queued and is not answered yet."""
         return self._timelines.get(recipient)
+
+    def _refuse(self, request: QueuedRequest[Any]) -> None:
+        refuse(request)
+        self._timelines.pop(request.recipient, None)
 
     async def _refuse_locked(self, group: list[QueuedRequest[Any]]) -> None:
         before = list(group)

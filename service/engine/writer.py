@@ -31,6 +31,7 @@ from service.engine.contention import Contention
 from service.engine.ledger_cache import LedgerCache
 from service.engine.lookahead import Lookahead, undecide
 from service.engine.lost_attempts import LostAttempts
+from service.engine.overflow import Overflow
 from service.engine.queue import (
     UNDECIDED,
     Command,
@@ -46,7 +47,7 @@ from service.engine.queue import (
     look_up,
     prepare_answers,
 )
-from service.errors import DatabaseLocked, DatabaseUnavailable, ExperimentLocked, Overloaded, WriteRefused
+from service.errors import DatabaseLocked, DatabaseUnavailable, ExperimentLocked, WriteRefused
 from service.storage.groups import writes
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class Writer:
         self._clock = clock
         self._queue: Queue = deque()
         self._queue_limit = queue_limit
+        self._overflow = Overflow()
         self._arrival: asyncio.Future[None] | None = None
         """What the writer waits for when there is nothing to do."""
         self._drained: asyncio.Future[None] | None = None
@@ -114,7 +116,8 @@ class Writer:
         caller.admit(key, command)
         queue, arrival = self._queue, self._arrival
         if len(queue) + len(self._lookahead.decided) >= self._queue_limit:
-            raise Overloaded("Too many requests are waiting; try again in a moment.")
+            self._overflow.add(QueuedRequest(caller, key, command, recipient), self._loop)
+            return
         queue.append(QueuedRequest(caller, key, command, recipient))
         if arrival is not None:
             self._arrival = None
@@ -135,6 +138,8 @@ class Writer:
                 await self._lookahead.finish_lookup()
             group, weight = self._lookahead.take_decided()
             fill(group, self._queue, weight)
+            if self._overflow.waiting:
+                self._overflow.move_into(self._queue, self._queue_limit - len(self._queue))
             if self._contention.locked:
                 await self._refuse_locked(group)
             if len(self._queue) != self._shown_depth:

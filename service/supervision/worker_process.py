@@ -9,7 +9,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -96,5 +95,6 @@ def _end_with_supervisor(grace_seconds: float) -> None:
     if supervisor is not None:
         supervisor.join()
         os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(grace_seconds + CLOSING_SECONDS)
+        # Not `time.sleep`, which fails below libfaketime: the process would stay for ever where its event loop hangs.
+        threading.Event().wait(grace_seconds + CLOSING_SECONDS)
         os._exit(1)

@@ -93,9 +93,14 @@ async def show_requests_by_key() -> None:
         _KEY_REQUESTS.labels(key if key in _named_keys or key in {"open", "none"} else "other").inc(requests)
 
 
+@cache  # few: codes are ours
+def _problems(code: str) -> Counter:
+    return _PROBLEMS.labels(code)
+
+
 def count_problem(code: str) -> None:
     """One request was answered with a problem."""
-    _PROBLEMS.labels(code).inc()
+    _problems(code).inc()
 
 
 def exposition() -> bytes:

@@ -7,6 +7,7 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import cycle
 from random import Random
@@ -23,6 +24,8 @@ from testing.torture.workloads import EXPERIMENTS
 
 _LOST = {"acknowledged draws are stored", "acknowledged rewards are stored"}
 _DOUBLED = {"an operation draws once", "a reward counts once", "a repeat is the first answer"}
+# Of a stack trace: what was raised, and the calls that led there.
+_TOLD_LINES = 12
 # So often in a row a fault may find nothing to break.
 _MOST_MISSES = 20
 _GOOD, _AWAY = {200, 201}, {None, 503}
@@ -105,21 +108,50 @@ class Outcome:
 
 def faults_of(stage: Stage) -> list[Fault]:
     """All faults that a stage can play."""
+    return [*service_faults(stage), *database_faults(stage)]
+
+
+def service_faults(stage: Stage) -> list[Fault]:
+    """Those of the services, their clocks and what they are asked."""
+    if stage.pair is not None:
+        return []
+    return [*process_faults.faults(stage.engine), *other_faults.traffic_faults(stage)]
+
+
+def database_faults(stage: Stage) -> list[Fault]:
+    """Those of what the services stand on, and of the way there."""
     if stage.pair is not None:
         return failover_faults.faults(stage.pair)
-    own = postgres_faults.faults(stage) if stage.postgres is not None else other_faults.sqlite_faults(stage)
-    return [*process_faults.faults(stage.engine), *own, *other_faults.traffic_faults(stage)]
+    return postgres_faults.faults(stage) if stage.postgres is not None else other_faults.sqlite_faults(stage)
 
 
 def play(
-    stage: Stage, faults: Sequence[Fault], seconds: float, say: Callable[[str], None], scale: float = 1.0
+    staged: Callable[[], AbstractContextManager[Stage]],
+    choose: Callable[[Stage], list[Fault]],
+    seconds: float,
+    say: Callable[[str], None],
+    scale: float = 1.0,
 ) -> Iterator[Outcome]:
-    """Each fault for its part of the time, as long and at least as often as in the full campaign, or by this scale."""
-    weight = sum(fault.weight for fault in faults)
-    for number, fault in enumerate(faults):
-        outcome = play_in_turn(stage, [fault], f"s{number}.", seconds * fault.weight / weight, scale)
-        say(f"{outcome.row()} {outcome.anomalies[:3]} {outcome.unexpected[:3]}")
-        yield outcome
+    """Each fault for its part of the time, as long and at least as often as in the full campaign, or by this scale.
+
+    Where one cannot be played to its end, a promise is broken; the others are played on a new stage.
+    """
+    place, is_over = 0, False
+    while not is_over:
+        with staged() as stage:
+            faults = choose(stage)
+            weight, failed = sum(fault.weight for fault in faults), False
+            while place < len(faults) and not failed:
+                fault = faults[place]
+                try:
+                    outcome = play_in_turn(stage, [fault], f"s{place}.", seconds * fault.weight / weight, scale)
+                except Exception as failure:  # noqa: BLE001 - whatever it is, it stands in the result and fails the campaign
+                    failed = True
+                    outcome = Outcome(fault.name, fault.engine, unexpected=[f"it could not be played on: {failure!r:.2000}"])
+                place += 1
+                say(f"{outcome.row()} {outcome.anomalies[:3]} {outcome.unexpected[:3]}")
+                yield outcome
+            is_over = place == len(faults)
 
 
 def play_in_turn(stage: Stage, faults: Sequence[Fault], prefix: str, seconds: float, scale: float) -> Outcome:
@@ -161,7 +193,7 @@ def _least(fault: Fault, scale: float) -> int:
 def _injected(stage: Stage, fault: Fault, dice: Random, hold: float) -> tuple[float, float, bool]:
     """When it began, when it was over, and whether anything broke; returns when everybody answers again."""
     if fault.until_whole:
-        stage.wait_for_spares()
+        stage.wait_for_spare()
     if fault.prepare is not None:
         fault.prepare(stage)
     began = time.monotonic()
@@ -204,11 +236,10 @@ def unexpected_answers(calls: Sequence[Call], *, may_stop: bool) -> list[str]:
 
 
 def _defects(logged: str) -> list[str]:
-    """What only a defect of ours writes: a stack trace."""
+    """What only a defect of ours writes: a stack trace, of which the end tells where."""
     entries = [json.loads(line) for line in logged.splitlines() if line.endswith("}") and line.startswith("{")]
-    return sorted(
-        {f"{entry['event']}: {entry['exception'].strip().splitlines()[-1]}" for entry in entries if "exception" in entry}
-    )
+    traces = {(entry["event"], entry["exception"].strip()) for entry in entries if "exception" in entry}
+    return sorted(f"{event}: {' | '.join(trace.splitlines()[-_TOLD_LINES:])}" for event, trace in traces)
 
 
 def _judge(outcome: Outcome, anomalies: Sequence[Anomaly]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import resource
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,7 +17,6 @@ from testing.torture.open_loop import Offered, OpenLoop
 from testing.torture.workloads import ARMS
 
 _CONNECTIONS = 512
-_FEW = 64
 _TIMES = (0.5, 1.0, 2.0, 5.0)
 _EXPERIMENT = "overload"
 # The search for the capacity begins here and doubles until less than this part of what is offered is answered.
@@ -34,7 +32,7 @@ def measure(database_url: str, seconds: float, queue_limit: int) -> dict[str, An
         with JsonClient(server.url) as client:
             client.create(_EXPERIMENT, arms=ARMS)
         with _cores_apart():
-            found = asyncio.run(_measure(server.port, seconds))
+            found = asyncio.run(_measure(server, seconds))
     return found | {"queue_limit": queue_limit, "connections": _CONNECTIONS}
 
 
@@ -54,15 +52,27 @@ def _cores_apart() -> Iterator[None]:
         os.sched_setaffinity(0, cores)
 
 
-async def _measure(port: int, seconds: float) -> dict[str, Any]:
-    loop, few = OpenLoop(port, _EXPERIMENT, _CONNECTIONS), OpenLoop(port, _EXPERIMENT, _FEW)
-    await few.offer(500, seconds / 2)  # so that everything is warm
-    capacity, client_s = await _capacity(few, seconds)
+async def _measure(server: Server, seconds: float) -> dict[str, Any]:
+    port = server.port
+    loop = OpenLoop(port, _EXPERIMENT, _CONNECTIONS)
+    await loop.offer(500, seconds / 2)  # so that everything is warm
+    capacity, client_s = await _capacity(loop, seconds)
     steps = []
     for times in _TIMES:
+        used = _processor_seconds(server.process.pid)
         offered, busy = await _offered(loop, times * capacity, seconds)
+        used = _processor_seconds(server.process.pid) - used
         recovery = await _recovery(port)
-        steps.append({"times": times, **offered.summary(), "client_s_core": busy, "recovery_seconds": recovery})
+        steps.append(
+            {
+                "times": times,
+                **offered.summary(),
+                "client_s_core": busy,
+                "service_s_core": round(used / seconds, 2),
+                "service_us_an_answer": round(1e6 * used / max(1, len(offered.answered))),
+                "recovery_seconds": recovery,
+            }
+        )
     return {"capacity_per_second": round(capacity), "client_s_core_at_capacity": client_s, "steps": steps}
 
 
@@ -78,15 +88,21 @@ async def _capacity(loop: OpenLoop, seconds: float) -> tuple[float, float]:
 
 
 async def _offered(loop: OpenLoop, per_second: float, seconds: float) -> tuple[Offered, float]:
-    """How it went, and what the client took of its core meanwhile."""
-    began, used = time.monotonic(), _processor_seconds()
+    """How it went, and for which part of the time the client ran, or would have if others had left it its core."""
+    began, wanted = time.monotonic(), _wanted_seconds()
     offered = await loop.offer(per_second, seconds)
-    return offered, round((_processor_seconds() - used) / (time.monotonic() - began), 2)
+    return offered, round((_wanted_seconds() - wanted) / (time.monotonic() - began), 2)
 
 
-def _processor_seconds() -> float:
-    own = resource.getrusage(resource.RUSAGE_SELF)
-    return own.ru_utime + own.ru_stime
+def _wanted_seconds() -> float:
+    ran, waited, _ = map(int, Path("/proc/self/schedstat").read_text().split())
+    return (ran + waited) / 1e9
+
+
+def _processor_seconds(pid: int) -> float:
+    """Of a process with all its threads. One worker is one process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def is_client_bound(step: dict[str, Any]) -> bool:

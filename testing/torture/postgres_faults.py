@@ -177,18 +177,18 @@ def faults(stage: Stage) -> list[Fault]:
     timeouts = [("statement_timeout", "3ms"), ("idle_in_transaction_session_timeout", "1ms"), ("lock_timeout", "1ms")]
     engine = stage.engine
     return [
-        Fault("kill -9 of PostgreSQL", engine, kill_postgres, weight=3, at_least=50, pause_seconds=0.2),
-        Fault("kill -9 of a session's process", engine, kill_backend, weight=3, at_least=50, pause_seconds=0.2),
+        Fault("kill -9 of PostgreSQL", engine, kill_postgres, weight=2, at_least=50, pause_seconds=0.2),
+        Fault("kill -9 of a session's process", engine, kill_backend, weight=2, at_least=45, pause_seconds=0.2),
         Fault("restart of PostgreSQL", engine, restart_postgres, weight=2, at_least=25),
         Fault("SIGSTOP of PostgreSQL", engine, stop_postgres, hold_seconds=30),
-        Fault("connections dropped by an administrator", engine, drop_connections, pause_seconds=0.2),
+        Fault("connections dropped by an administrator", engine, drop_connections, at_least=20, pause_seconds=0.2),
         *(
             Fault(
                 f"connection cut: {kind}",
                 engine,
                 partial(cut, kind),
                 20.0,
-                at_least=1 if kind == "silence" else 35,
+                at_least=1 if kind == "silence" else 40,
                 pause_seconds=0.1,
             )
             for kind in CUTS

@@ -24,7 +24,7 @@ def _require_whole_file(stage: Stage) -> None:
 
 def kill_worker(stage: Stage, dice: Random, _hold: float) -> bool:
     """Kill one worker; its supervisor replaces it."""
-    workers = [pid for service in stage.services for pid in service.workers()]
+    workers = stage.workers_with_spares()
     if not workers:
         return False
     victim = dice.choice(workers)
@@ -58,7 +58,7 @@ def kill_supervisor(stage: Stage, dice: Random, _hold: float) -> None:
 
 def stop_worker(stage: Stage, dice: Random, hold: float) -> bool:
     """Stop a worker for a while, if it is not replaced before."""
-    workers = [pid for service in stage.services for pid in service.workers()]
+    workers = stage.workers_with_spares()
     return bool(workers) and _stopped([dice.choice(workers)], hold)
 
 
@@ -94,9 +94,9 @@ def _signal(pid: int, number: signal.Signals) -> bool:
 def faults(engine: str) -> list[Fault]:
     """Those of services, on either database."""
     return [
-        Fault("kill -9 of a worker", engine, kill_worker, weight=4, at_least=32, pause_seconds=0.5, until_whole=True),
-        Fault("kill -9 of a service", engine, kill_service, weight=4, at_least=20, from_beginning=True),
-        Fault("kill -9 of a supervisor", engine, kill_supervisor, at_least=3, from_beginning=True),
+        Fault("kill -9 of a worker", engine, kill_worker, weight=6, at_least=40, pause_seconds=0.1, until_whole=True),
+        Fault("kill -9 of a service", engine, kill_service, weight=6, at_least=20, pause_seconds=0.1, from_beginning=True),
+        Fault("kill -9 of a supervisor", engine, kill_supervisor, at_least=3, pause_seconds=0.1, from_beginning=True),
         Fault("SIGSTOP of a worker", engine, stop_worker, hold_seconds=30, until_whole=True),
         Fault("SIGSTOP of a service", engine, stop_service, hold_seconds=30),
     ]

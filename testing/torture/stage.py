@@ -106,10 +106,13 @@ class Stage:
         """Where clients go."""
         return [service.url for service in self.services]
 
-    def wait_for_spares(self) -> None:
-        """Until every service has a worker that stands by, as it is after a while."""
-        for service in self.services:
-            wait_until(lambda one=service: one.spares(), "a spare stands by")  # type: ignore[misc]
+    def wait_for_spare(self) -> None:
+        """Until a service has a worker that stands by, as each has after a while."""
+        wait_until(lambda: any(service.spares() for service in self.services), "a spare stands by")
+
+    def workers_with_spares(self) -> list[int]:
+        """The workers of those services that have one standing by."""
+        return [pid for service in self.services if service.spares() for pid in service.workers()]
 
     def wait_until_answering(self) -> None:
         """Until each service has acknowledged a draw."""

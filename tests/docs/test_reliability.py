@@ -22,7 +22,9 @@ def test_the_page_is_what_the_result_says() -> None:
 
 def test_nothing_acknowledged_was_lost() -> None:
     """Nor doubled, nor anything else broken, wherever a standby that may be behind did not take over."""
-    rows = [row for part in ("sqlite", "postgresql", "synchronous") for row in _FOUND[part]["result"]]
+    rows = [
+        row for part in ("sqlite", "services", "postgresql", "synchronous") if part in _FOUND for row in _FOUND[part]["result"]
+    ]
     assert sum(row["injections"] for row in rows) > 0
     assert [(row["fault"], row["anomalies"], row["unexpected"]) for row in rows if not row["is_good"]] == []
 

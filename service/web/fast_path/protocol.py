@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import math
 from dataclasses import dataclass, field
+from functools import cache
 from http import HTTPStatus
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,11 @@ _OVERLOADED_HEADERS = b"retry-after: 1\r\ncontent-type: %b\r\n" % MEDIA_TYPE.enc
 _PLACE_OF_ID = b"(id)"
 _REFUSED = content_of(_REFUSED_STATUS, _REFUSED_CODE, str(Unauthorized("unknown")), _PLACE_OF_ID.decode())
 _PHRASES = {status.value: status.phrase.encode() for status in HTTPStatus}
+
+
+@cache  # one sentence
+def _overloaded(detail: str) -> bytes:
+    return content_of(_OVERLOADED_STATUS, _OVERLOADED_CODE, detail, _PLACE_OF_ID.decode())
 
 
 @dataclass(slots=True)
@@ -172,11 +178,6 @@ class FastPathProtocol(GuardedProtocol):
             return False  # it has sent too many: the long way will say so
         try:
             self._enqueue(request.caller, request.key, request.command, request)
-        except Overloaded as full:
-            # The long way would take ten times what the request itself does: nobody would be served for all the refusing.
-            self.loop.call_soon(self._refuse_one_too_many, request, full)
-            self.cycle = request  # type: ignore[assignment] # as far as uvicorn looks at it
-            return True
         except BestArmError:
             if rates is not None:
                 rates.give_back(request.caller)
@@ -186,19 +187,23 @@ class FastPathProtocol(GuardedProtocol):
         return True
 
     def _refuse_one_too_many(self, request: FastRequest, full: Overloaded) -> None:
-        """In the words of the long way, which one who does not read gets when there is room for it."""
+        """In the words of the long way, which one who does not read gets when there is room for it.
+
+        The long way itself takes ten times what the request does: nobody would be served for all the refusing.
+        """
         if self.flow.write_paused:
             self._answer(request, None, full)
             return
         request.name = name_of(request.name)
         count_problem(_OVERLOADED_CODE)
-        content = content_of(_OVERLOADED_STATUS, _OVERLOADED_CODE, str(full), request.name.decode())
-        self._write(request, _OVERLOADED_STATUS, _OVERLOADED_HEADERS, content)
+        self._write(request, _OVERLOADED_STATUS, _OVERLOADED_HEADERS, _overloaded(str(full)).replace(_PLACE_OF_ID, request.name))
 
     def _outcome_arrived(self, request: FastRequest, result: TellAnswer | AskAnswer | None, failure: Exception | None) -> None:
         """Answer; where others wait, deferred to `_answer`, so that the next group goes on its way before anybody is answered."""
         self._shared.unanswered -= 1
-        if self._shared.unanswered:
+        if isinstance(failure, Overloaded):
+            self._refuse_one_too_many(request, failure)
+        elif self._shared.unanswered:
             self.loop.call_soon(self._answer, request, result, failure)
         else:
             self._answer(request, result, failure)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from itertools import count
 from random import Random
 
@@ -9,7 +11,7 @@ import pytest
 
 from testing.databases import NewDatabase
 from testing.torture.calls import Call, CallKind
-from testing.torture.campaign import play_in_turn, unexpected_answers
+from testing.torture.campaign import play, play_in_turn, unexpected_answers
 from testing.torture.fault import Fault
 from testing.torture.stage import Service, Stage
 
@@ -86,3 +88,30 @@ def test_only_what_broke_something_counts_and_each_is_held_as_long_as_it_says(sq
     assert outcome.writes < outcome.acknowledged < outcome.calls
     assert logged.count('"event": "serving"') == 1 + outcome.played["breaks"]
     assert not any(log.exists() for log in service.logs)
+
+
+@pytest.mark.process
+@pytest.mark.serial
+def test_a_fault_that_cannot_be_played_keeps_no_other_from_it(sqlite_databases: NewDatabase) -> None:
+    """It fails the campaign, and says why; what it left behind is left, and the others have a new stage."""
+    played_on = list[str]()
+
+    @contextmanager
+    def staged() -> Iterator[Stage]:
+        url = sqlite_databases()
+        with closing(Service(url)) as service:
+            yield Stage("sqlite", url, [service])
+
+    def refuse(stage: Stage, _dice: Random, _hold: float) -> None:
+        played_on.append(stage.database_url)
+        raise RuntimeError("no such thing here")
+
+    def note(stage: Stage, _dice: Random, _hold: float) -> None:
+        played_on.append(stage.database_url)
+
+    faults = [Fault("refuses", "sqlite", refuse), Fault("notes", "sqlite", note)]
+    failed, whole = play(staged, lambda _: faults, 0.0, lambda _: None)
+    assert failed.unexpected == ["it could not be played on: RuntimeError('no such thing here')"]
+    assert (failed.is_good, failed.injections) == (False, 0)
+    assert (whole.is_good, whole.injections) == (True, 1)
+    assert len(set(played_on)) == len(played_on) == 2
