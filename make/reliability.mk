@@ -4,6 +4,8 @@
 fault-tools:
 	@scripts/need faketime faketime
 	@scripts/need pgbouncer pgbouncer
+	@scripts/need nginx nginx-light
+	@scripts/need haproxy haproxy
 
 test: fault-tools
 
