@@ -83,7 +83,7 @@ include $(wildcard make/*.mk)
 
 lock: $(BIN)/uv ## Resolve the dependencies anew into requirements/.
 	$(COMPILE) pyproject.toml --extra postgres --extra oidc --extra otel -o requirements/service.txt
-	$(COMPILE) pyproject.toml --all-extras --group test --group check --group bench -o requirements/everything.txt
+	$(COMPILE) pyproject.toml --all-extras --group test --group check --group bench --group fuzz -o requirements/everything.txt
 
 clean: ## Remove what the targets made.
 	rm -rf $(VENV) tests/openfeature/node_modules build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*

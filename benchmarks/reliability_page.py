@@ -194,17 +194,53 @@ def _soak(found: dict[str, Any]) -> str:
     )
 
 
+def _by_status(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count:,} of {status}" for status, count in sorted(counts.items()))
+
+
 def _fuzz(found: dict[str, Any]) -> str:
-    result = found["fuzz"]["result"]
-    shown = ", ".join(f"{count:,} of {status}" for status, count in sorted(result["statuses"].items()))
-    rows = (
-        ("connections, of one to five requests each", result["cases"]),
-        ("answers", result["answers"]),
-        ("by status", shown),
-        ("differences in status, body or rows", len(result["differences"])),
-        ("answers of 5xx other than 503, or with a stack trace", len(result["failures"])),
+    rows = found["fuzz"]["result"]
+    head = ("way", "connections", "answers", "differences", "defects", "hidden requests heard", "smuggled", "cut", "by status")
+    return _table(
+        head,
+        (
+            (
+                row["way"],
+                row["cases"],
+                row["answers"],
+                len(row["differences"]),
+                len(row["failures"]),
+                row["heard"],
+                len(row["smuggled"]),
+                row["cut"],
+                _by_status(row["statuses"]),
+            )
+            for row in rows
+        ),
     )
-    return _table(("what", "how many"), rows)
+
+
+def _document(found: dict[str, Any]) -> str:
+    rows = found["document"]["result"]
+    head = ("on", "requests", "of these in conversations", "not as documented", "by status")
+    return _table(
+        head,
+        (
+            (
+                _HEADS[row["engine"]],
+                row["cases"],
+                row["in_conversations"],
+                len(row["violations"]),
+                _by_status(row["statuses"]),
+            )
+            for row in rows
+        ),
+    )
+
+
+def _cases(found: dict[str, Any]) -> str:
+    count = sum(row["cases"] for part in ("fuzz", "document") for row in found[part]["result"])
+    return f"{count:,} cases in all."
 
 
 def _circumstances(found: dict[str, Any]) -> str:
@@ -225,7 +261,9 @@ _TABLES: dict[str, tuple[tuple[str, ...], Callable[[dict[str, Any]], str]]] = {
     "greedy": (("greedy",), _greedy),
     "overload": (("overload",), _overload),
     "soak": (("soak",), _soak),
+    "cases": (("fuzz", "document"), _cases),
     "fuzz": (("fuzz",), _fuzz),
+    "document": (("document",), _document),
     "circumstances": ((), _circumstances),
 }
 

@@ -20,9 +20,16 @@ def _faults(rows: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _fuzz(result: dict[str, Any]) -> list[str]:
-    """The same answers and rows, no defect."""
-    return [*result["differences"][:5], *result["failures"][:5]]
+def _fuzz(rows: list[dict[str, Any]]) -> list[str]:
+    """The same answers and rows by every way, no defect, and nothing heard that a proxy did not see."""
+    return [
+        f"{row['way']}: {broken}" for row in rows for kind in ("differences", "failures", "smuggled") for broken in row[kind][:5]
+    ]
+
+
+def _document(rows: list[dict[str, Any]]) -> list[str]:
+    """Every answer is one that is documented."""
+    return [f"{row['engine']}: {broken}" for row in rows for broken in row["violations"][:5]]
 
 
 def _greedy(rows: list[dict[str, Any]]) -> list[str]:
@@ -59,6 +66,7 @@ def _soak(result: dict[str, Any]) -> list[str]:
 _PROMISES: dict[str, Callable[[Any], list[str]]] = {
     **dict.fromkeys(("sqlite", "services", "postgresql", "synchronous", "asynchronous"), _faults),
     "fuzz": _fuzz,
+    "document": _document,
     "greedy": _greedy,
     "overload": _overload,
     **dict.fromkeys(("soak", "long soak"), _soak),

@@ -1,4 +1,4 @@
-"""Break everything that can break under a live service and count what is lost: `make torture`, forty minutes.
+"""Break everything that can break under a live service and count what is lost: `make torture`, fifty minutes.
 
     python -m benchmarks.torture [--seconds S] [--only PART ...] [--trial] [--page]
 
@@ -18,9 +18,9 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from dataclasses import asdict
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
@@ -29,11 +29,14 @@ from benchmarks.reliability_page import write_page
 from benchmarks.reliability_promises import broken_in
 from testing.databases import migrate_now
 from testing.postgres import Postgres
-from testing.torture import greedy, overload, soak
+from testing.server import ADMIN_KEY, Server
+from testing.torture import documented, greedy, overload, soak
 from testing.torture.campaign import database_faults, faults_of, play, service_faults
-from testing.torture.differential import both, compare
+from testing.torture.differential import compare
 from testing.torture.fault import Fault
+from testing.torture.odd_bytes import cases
 from testing.torture.stage import Stage, pair_stage, postgres_stage, sqlite_stage
+from testing.torture.ways_in import WAYS, Side, Way, both, sides
 
 RESULT = RESULTS / "torture.json"
 _QUEUE_LIMIT = 128
@@ -47,7 +50,9 @@ _FAULTS: dict[str, tuple[Callable[[], AbstractContextManager[Stage]], Callable[[
 }
 # For which faults say how long they last and how often they are played.
 _FULL_SECONDS = 1_500.0
-_SOAK, _OVERLOAD, _CASES_A_SECOND = 0.08, 0.004, 15
+_SOAK, _OVERLOAD = 0.08, 0.004
+# In the full campaign, by each way in and on each database: more than 50,000 together.
+_CASES, _DOCUMENTED = 14_000, 5_000
 
 
 def faults(part: str, seconds: float) -> list[dict[str, Any]]:
@@ -65,18 +70,46 @@ def with_postgres(measure: Callable[[str], Any]) -> Any:  # noqa: ANN401 - JSON
         return measure(postgres.url("torture"))
 
 
-def fuzz(cases: int) -> dict[str, Any]:
-    """The same bytes to the service and to the application under stock uvicorn."""
+def fuzz(cases_of_each: int) -> list[dict[str, Any]]:
+    """The same bytes to the service and to the application under stock uvicorn, by all ways at the same time."""
+
+    def row(way: Way) -> dict[str, Any]:
+        return {"way": way, **compare(reached[way], cases(way, cases_of_each)).row()}
+
+    with ExitStack() as opened, ThreadPoolExecutor(len(WAYS)) as threads:
+        reached = {way: opened.enter_context(reached_by(way)) for way in WAYS}
+        return [*threads.map(row, WAYS)]
+
+
+@contextmanager
+def reached_by(way: Way) -> Iterator[tuple[Side, Side]]:
+    """Both by one way, on databases of their own."""
     with tempfile.TemporaryDirectory(prefix="bestarm-torture-") as folder:
         ours, stock = (f"sqlite:///{folder}/{name}.db" for name in ("ours", "stock"))
         migrate_now(ours)
         migrate_now(stock)
-        with both(ours, stock) as servers:
-            return asdict(compare(servers, range(cases)))
+        with both(ours, stock) as servers, sides(servers, way) as reached:
+            yield reached
+
+
+def document(cases_of_each: int) -> list[dict[str, Any]]:
+    """Requests made from the OpenAPI document, on both databases."""
+    with tempfile.TemporaryDirectory(prefix="bestarm-torture-") as folder:
+        url = f"sqlite:///{folder}/documented.db"
+        migrate_now(url)
+        on_sqlite = document_on(url, cases_of_each)
+    return [on_sqlite, with_postgres(partial(document_on, cases=cases_of_each))]
+
+
+def document_on(url: str, cases: int) -> dict[str, Any]:
+    """On one."""
+    with Server(url, key=ADMIN_KEY) as server:
+        return {"engine": "sqlite" if url.startswith("sqlite") else "postgresql", **documented.play(server, cases).row()}
 
 
 PARTS: dict[str, Callable[[float], Any]] = {
-    "fuzz": lambda seconds: fuzz(int(_CASES_A_SECOND * seconds)),
+    "fuzz": lambda seconds: fuzz(int(_CASES * seconds / _FULL_SECONDS)),
+    "document": lambda seconds: document(int(_DOCUMENTED * seconds / _FULL_SECONDS)),
     **{name: partial(faults, name) for name in _FAULTS},
     "greedy": lambda _: with_postgres(greedy.measure),
     "overload": lambda seconds: with_postgres(lambda url: overload.measure(url, max(2.0, _OVERLOAD * seconds), _QUEUE_LIMIT)),

@@ -43,6 +43,7 @@ from service.web.api import (
     webhook_routes,
 )
 from service.web.api.body import BodyMemory
+from service.web.api.links import link
 from service.web.dashboard import oidc_routes, overview_routes, pages, plan_routes, session_routes
 from service.web.exports import export_routes
 from service.web.fast_path.open_connections import ConnectionLimits, OpenConnections
@@ -97,12 +98,13 @@ _ABOUT = "Live adaptive experiments: ask which arm to show, tell what happened, 
 
 
 class _Application(FastAPI):
-    """FastAPI whose document shows our errors."""
+    """FastAPI whose document shows our errors, and where answers lead."""
 
     def openapi(self) -> dict[str, Any]:
         """The OpenAPI document, made once."""
         if self.openapi_schema is None:
             self.openapi_schema = problems.describe(super().openapi())
+            link(self.openapi_schema)
         return self.openapi_schema
 
 

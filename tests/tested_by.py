@@ -214,6 +214,7 @@ TESTED_BY = {
     "web/etags.py": "api/test_lost_updates.py::test_a_patch_on_what_was_read",
     "web/problem_schema.py": "api/test_openapi.py::test_an_operation_documents_its_errors",
     "web/request_context.py": "web/test_problems.py::test_a_sane_request_id_is_kept",
+    "web/api/links.py": "api/test_openapi.py::test_links_lead_to_operations_with_all_that_their_paths_need",
     "web/api/answer_schemas.py": "api/test_openapi.py::test_an_experiment_is_of_the_documented_shape",
     "web/api/assignment_routes.py": "api/test_assignments.py::test_an_assignment",
     "web/api/audit_views.py": "api/test_audit_log.py::test_every_entry_is_in_the_contract_s_words",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+import ssl
+import time
 from dataclasses import dataclass
 from random import Random
 
@@ -25,6 +28,8 @@ _TARGETS = (
     *(b"%b", b"%b", b"%b", b"%b", b"%b", b"%b", b"%b", b"%b"),
     *(b"%b?x=1", b"%b/", b"http://127.0.0.1%b", b"/%b", b"%b#x", b"%b%%00", b"/.%b"),
 )
+# So short that a campaign of them is no longer for it, and longer than a packet takes to arrive here.
+_PAUSE_SECONDS = 0.001
 LAST = b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n"
 
 
@@ -33,11 +38,29 @@ class RawCase:
     """What goes over one connection, in these pieces."""
 
     pieces: tuple[bytes, ...]
+    has_end: bool = False
+    """Its last request, which says that the connection is to be closed, is sure to be heard as such."""
+    pause_seconds: float = 0.0
+    """Between the pieces, so that each arrives by itself."""
+    hidden_unit: str | None = None
+    """Whom a request asks for that is hidden in another one."""
 
     @property
     def sent(self) -> bytes:
         """The pieces as one."""
         return b"".join(self.pieces)
+
+    def send_over(self, link: socket.socket) -> bool:
+        """Piece by piece, all of them; was it taken?"""
+        was_taken = True
+        for piece in self.pieces:
+            try:
+                link.sendall(piece)
+            except (ConnectionError, ssl.SSLError):  # it has been refused already: what it was told is still there
+                was_taken = False
+            if self.pause_seconds:
+                time.sleep(self.pause_seconds)
+        return was_taken
 
 
 def raw_case(number: int) -> RawCase:
@@ -50,10 +73,28 @@ def raw_case(number: int) -> RawCase:
         sent = b"".join(_request(dice, well=True) for _ in range(dice.choice((1, 2, 3, 5)))) + LAST
     else:
         sent = _request(dice, well=False)
-    return RawCase(tuple(_pieces(dice, sent)))
+    return RawCase(tuple(pieces_of(dice, sent)), has_end=sent.endswith(LAST))
 
 
-def _pieces(dice: Random, sent: bytes) -> list[bytes]:
+def split_cases() -> list[RawCase]:
+    """An ask, one in chunks, a tell, and two asks at once, each in two packets, cut at every place, and a byte at a time."""
+    base = b"POST /v1/experiments/%b HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
+    ask = base % b"ledger/assignments" + b'content-length: 15\r\n\r\n{"unit": "cut"}'
+    chunked = base % b"sticky/assignments" + b'transfer-encoding: chunked\r\n\r\n6\r\n{"unit\r\n9\r\n": "cut"}\r\n0\r\n\r\n'
+    tell = base % b"sticky/units/cut/reward" + b'content-length: 13\r\n\r\n{"reward": 1}'
+    return [
+        RawCase(pieces, has_end=True, pause_seconds=_PAUSE_SECONDS)
+        for sent in (ask + LAST, chunked + LAST, tell + LAST, ask + ask + LAST)
+        for pieces in (*_cut_once(sent), tuple(bytes([byte]) for byte in sent))
+    ]
+
+
+def _cut_once(sent: bytes) -> list[tuple[bytes, bytes]]:
+    return [(sent[:cut], sent[cut:]) for cut in range(1, len(sent))]
+
+
+def pieces_of(dice: Random, sent: bytes) -> list[bytes]:
+    """In up to five packets."""
     cuts = sorted(dice.randrange(len(sent)) for _ in range(dice.choice((0, 0, 1, 2, 4))))
     return [sent[begin:end] for begin, end in zip([0, *cuts], [*cuts, len(sent)], strict=True) if end > begin]
 
@@ -88,7 +129,8 @@ def _framed_oddly(dice: Random, method: bytes, path: bytes, headers: list[bytes]
     version = b"HTTP/1.1" if dice.random() < 0.9 else dice.choice((b"HTTP/1.0", b"HTTP/2.0", b"http/1.1", b"HTTP/1.1 "))
     line_end = b"\r\n" if dice.random() < 0.95 else b"\n"
     raw = _joined(b" ".join((method, path, version)), [*headers, b"connection: close"], body, line_end)
-    if dice.random() < 0.2:
+    # Whoever asks for a host in the target means that one, whatever `Host` says: here, not to uvicorn.
+    if dice.random() < 0.2 and b"//127.0.0.1" not in path:
         place = dice.randrange(len(raw))
         raw = raw[:place] + bytes([dice.randrange(256)]) + raw[place + 1 :]
     return raw

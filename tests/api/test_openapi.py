@@ -82,6 +82,26 @@ def test_a_body_has_an_example(path: str, method: str, operation: dict[str, Any]
         assert any("examples" in DOCUMENT["components"]["schemas"][name] for name in names), f"{method} {path}"
 
 
+def test_links_lead_to_operations_with_all_that_their_paths_need() -> None:
+    """And the answers and requests that they are from have what they name."""
+    by_name = {operation["operationId"]: (path, operation) for path, _, operation in OPERATIONS}
+    links = [
+        (operation, answer, link)
+        for _, _, operation in OPERATIONS
+        for answer in operation["responses"].values()
+        for link in answer.get("links", {}).values()
+    ]
+    assert {"create_experiment", "ask", "create_webhook"} <= {operation["operationId"] for operation, _, _ in links}
+    for source, answer, link in links:
+        path, target = by_name[link["operationId"]]
+        assert {*re.findall(r"{(\w+)}", path)} <= link["parameters"].keys() <= {one["name"] for one in target["parameters"]}
+        shape = DOCUMENT["components"]["schemas"][answer["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]]
+        for expression in link["parameters"].values():
+            where, name = re.split("[#.]/?(?=[a-z]+$)", expression)
+            known = shape["properties"] if where == "$response.body" else {one["name"] for one in source["parameters"]}
+            assert name in known
+
+
 def _schema(name: str) -> dict[str, Any]:
     found: dict[str, Any] = DOCUMENT["components"]["schemas"][name]
     return found

@@ -29,6 +29,14 @@ def test_nothing_acknowledged_was_lost() -> None:
     assert [(row["fault"], row["anomalies"], row["unexpected"]) for row in rows if not row["is_good"]] == []
 
 
+def test_fifty_thousand_cases_found_no_difference_and_no_defect() -> None:
+    """By every way in, on both databases."""
+    assert {row["way"] for row in _FOUND["fuzz"]["result"]} == {"direct", "nginx", "haproxy"}
+    assert {row["engine"] for row in _FOUND["document"]["result"]} == {"sqlite", "postgresql"}
+    assert sum(row["cases"] for part in ("fuzz", "document") for row in _FOUND[part]["result"]) >= 50_000
+    assert [broken for part in ("fuzz", "document") for broken in broken_in(part, _FOUND[part]["result"])] == []
+
+
 _ROW: dict[str, Any] = {"fault": "f", "engine": "sqlite", "is_good": True, "anomalies": [], "unexpected": []}
 _BESIDE: dict[str, Any] = {"what": "w", "others_failed": 0, "files_before": 20, "files_after": 30}
 _STEP: dict[str, Any] = {
@@ -36,10 +44,14 @@ _STEP: dict[str, Any] = {
     "bare_refusals": 0, "refused_median_ms": 5, "recovery_seconds": 1,
 }  # fmt: skip
 _BEST = _STEP | {"times": 1, "goodput_per_second": 1_000}
+_WAY: dict[str, Any] = {"way": "nginx", "differences": [], "failures": [], "smuggled": []}
+_DOCUMENTED: dict[str, Any] = {"engine": "sqlite", "violations": []}
 _BROKEN: dict[str, tuple[str, Any, Any]] = {
     "an unexpected answer": ("postgresql", [_ROW], [_ROW | {"is_good": False, "unexpected": ["ask 404"]}]),
-    "a difference": ("fuzz", {"differences": [], "failures": []}, {"differences": ["case 1"], "failures": []}),
-    "a stack trace": ("fuzz", {"differences": [], "failures": []}, {"differences": [], "failures": ["case 1: 500"]}),
+    "a difference": ("fuzz", [_WAY], [_WAY | {"differences": ["case 1"]}]),
+    "a stack trace": ("fuzz", [_WAY], [_WAY | {"failures": ["case 1: 500"]}]),
+    "a smuggled request": ("fuzz", [_WAY], [_WAY | {"smuggled": ["hidden-1"]}]),
+    "what is not documented": ("document", [_DOCUMENTED], [_DOCUMENTED | {"violations": ["418"]}]),
     "others that fail": ("greedy", [_BESIDE], [_BESIDE | {"others_failed": 1}]),
     "files that stay open": ("greedy", [_BESIDE], [_BESIDE | {"files_after": 900}]),
     "little goodput": ("overload", {"steps": [_BEST, _STEP]}, {"steps": [_BEST, _STEP | {"goodput_per_second": 500}]}),

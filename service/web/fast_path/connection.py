@@ -36,6 +36,10 @@ _CROWD = 1.125  # times the limit, and those beyond it are closed without being 
 _PIECE, _PIECE_OF_BODY = 4 * 1024, 32 * 1024
 
 
+# No head of a body: a client may wait for it, and haproxy 2.6 loses the body of an answer whose head it reads together with it.
+_GO_ON = b"HTTP/1.1 100 "
+
+
 class SingleWriteTransport:
     """A transport that holds a first write back until the next one, or until the loop comes round."""
 
@@ -50,7 +54,9 @@ class SingleWriteTransport:
     def write(self, data: bytes) -> None:
         """Hold it back, or send it with what is held back."""
         held = self._held
-        if held is None:
+        if held is None and data.startswith(_GO_ON):
+            self._transport.write(data)
+        elif held is None:
             self._held = data
             self._loop.call_soon(self._flush)
         else:

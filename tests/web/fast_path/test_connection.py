@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import socket
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from service.web.fast_path.connection import SingleWriteTransport
 from testing.databases import NewDatabase
 from testing.json_client import JsonClient, arms
 from testing.memory import most_memory
@@ -25,6 +27,7 @@ _LIMIT = 20
 _SENT_AHEAD = 10_000
 _ASK = b"POST /v1/experiments/kept/assignments HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 _CREATE = b"POST /v1/experiments HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+_GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
 _LOOK = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
 
 
@@ -347,3 +350,43 @@ def test_requests_that_wait_for_their_answers_are_not_read_on(sqlite_databases: 
                 answered += answers.readline().endswith(b"HTTP/1.1 200 OK\r\n")
         sending.join()
         assert most_memory(server) - before < 1_500 * _SENT_AHEAD
+
+
+class Written(asyncio.Transport):
+    """A transport that keeps each write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pieces: list[bytes] = []
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """One more."""
+        self.pieces.append(bytes(data))
+
+    def is_closing(self) -> bool:
+        """It stays open."""
+        return False
+
+
+def _written(*pieces: bytes) -> list[bytes]:
+    async def write() -> list[bytes]:
+        below = Written()
+        transport = SingleWriteTransport(below, asyncio.get_running_loop(), lambda: None)
+        for piece in pieces:
+            transport.write(piece)
+        await asyncio.sleep(0)
+        return below.pieces
+
+    return asyncio.run(write())
+
+
+def test_a_head_waits_for_its_body() -> None:
+    """One system call instead of two; a head without a body leaves when the loop comes round."""
+    head = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n"
+    assert _written(head, b"{}") == [head + b"{}"]
+    assert _written(head) == [head]
+
+
+def test_a_client_that_waits_is_told_to_go_on_at_once() -> None:
+    """And not together with the head of the answer: haproxy would lose its body."""
+    assert _written(_GO_ON, b"head", b"body") == [_GO_ON, b"headbody"]

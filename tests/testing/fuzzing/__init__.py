@@ -1,0 +1,1 @@
+"""What fuzzers go by must be right itself."""
