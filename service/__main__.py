@@ -5,15 +5,11 @@ What it needs is loaded when it runs: each process that it starts loads this fil
 
 from __future__ import annotations
 
-import gc
-
 
 def main() -> None:
     """Run the command that was typed."""
-    gc.disable()  # whatever is loaded stays: looking through it for garbage takes a sixth of the time
     from service.cli import app  # noqa: PLC0415 - see above
 
-    gc.enable()
     app()
 
 

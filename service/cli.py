@@ -1,41 +1,86 @@
-"""The `bestarm` command."""
+"""The `bestarm` command: what it can be told to do, each in a module that is loaded when it is typed."""
 
 from __future__ import annotations
 
-import asyncio
-import errno
-import os
-import socket
-import sys
-from typing import Annotated
+import gc
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
-from rich.markup import escape
+from typer.core import TyperGroup
+from typer.main import get_group
 
-from service import __version__, serving
-from service.application.reads.readiness import require_ready, schema_of
-from service.command_line import (
-    api_key_commands,
-    experiment_commands,
-    export_command,
-    import_command,
-    keeping_commands,
-    mcp_command,
-    replay_command,
-)
-from service.command_line.console import opened, reason_of, refuse, say, settings_given
-from service.errors import BestArmError
-from service.settings import Settings
-from service.simulation import plan_command, simulation_commands
-from service.storage.database import is_missing
-from service.storage.database_url import display_url
-from service.storage.migrate import migrate as migrate_database
-from service.storage.pooling import refuse_pooled_transactions
-from service.storage.queries import stored_api_keys
-from service.storage.schema_compatibility import Schema
-from service.web.hosts import is_loopback
+from service import __version__
+
+if TYPE_CHECKING:
+    from typer._click import Command, Context
+
+
+class Subcommand(NamedTuple):
+    """Where a subcommand is, and what the program's own help says of it."""
+
+    module: str
+    help: str
+
+
+SUBCOMMANDS = {
+    "serve": Subcommand("service.command_line.serve_command", "Run the service and its dashboard."),
+    "migrate": Subcommand("service.command_line.migrate_command", "Bring the database to the newest schema."),
+    "replay": Subcommand(
+        "service.command_line.replay_command",
+        "Recompute every decision and every statistic of an experiment from its history; exit code 1 if anything differs.",
+    ),
+    "backup": Subcommand("service.command_line.keeping_commands", "Copy the embedded database into a file while it is in use."),
+    "prune": Subcommand(
+        "service.command_line.keeping_commands",
+        "Give up the assignments, single rewards and observations of experiments that are over. What was counted stays.",
+    ),
+    "forget": Subcommand(
+        "service.command_line.keeping_commands",
+        "Replace a unit's name by a token that says nothing of it, wherever it is stored. All counts stay.",
+    ),
+    "simulate": Subcommand("service.simulation.simulation_commands", "Compare policies on one instance."),
+    "plan": Subcommand(
+        "service.simulation.plan_command", "How long an experiment will take: visitors until its verdict, and days."
+    ),
+    "mcp": Subcommand(
+        "service.command_line.mcp_command",
+        "Offer the experiments as tools to the host of a language model (MCP), on standard input and output.",
+    ),
+    "export": Subcommand(
+        "service.command_line.export_command",
+        "Write an experiment's data to a file: whole, as of one moment, or not at all. Units are personal data.",
+    ),
+    "import": Subcommand(
+        "service.command_line.import_command",
+        "Tell past data to an experiment as observations. Repeated, it counts nothing twice.",
+    ),
+    "experiment": Subcommand("service.command_line.experiment_commands", "One experiment as a file: dump, load."),
+    "keys": Subcommand("service.command_line.api_key_commands", "Keys of the API: create, list, revoke, rotate."),
+}
+
+
+class _Program(TyperGroup):
+    """Lists its subcommands without loading them."""
+
+    def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
+        """The one that was typed, from its module."""
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, None if name is None else loaded(name), rest
+
+
+def loaded(name: str) -> Command:
+    """A subcommand with its options."""
+    gc.disable()  # whatever is loaded stays: looking through it for garbage takes a sixth of the time
+    module = import_module(SUBCOMMANDS[name].module)
+    gc.enable()
+    of_module = typer.Typer()
+    module.register(of_module)
+    return get_group(of_module).commands[name]
+
 
 app = typer.Typer(
+    cls=_Program,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -58,103 +103,9 @@ def main(
     """Find the best variant with live traffic."""
 
 
-async def _has_keys(settings: Settings) -> bool:
-    """Is there any key, or was there one? A database that is not there yet has none; one that does not answer does not say."""
-    if settings.admin_key_in_use() is not None or settings.provider_ground() is not None:
-        return True
-    if is_missing(settings.database_url):
-        return False
-    async with opened(settings, may_be_new=False) as database, database.reading() as connection:
-        return await stored_api_keys.were_there_any(connection)
+def _listed() -> None:
+    """Stands for a subcommand until it is loaded."""
 
 
-async def _prepare(settings: Settings) -> Schema:
-    """An embedded database is migrated on the spot; a PostgreSQL belongs to its operator. How far it is."""
-    async with opened(settings, may_be_new=True) as database:
-        if database.is_sqlite:
-            await migrate_database(database)
-        await require_ready(database)
-        await refuse_pooled_transactions(database)
-        return await schema_of(database)
-
-
-def _listening(host: str, port: int, chosen_by: str) -> list[socket.socket]:
-    """The port, taken before anything else is touched: whoever has it may be using the same database."""
-    try:
-        return serving.bound_sockets(host, port)
-    except OSError as trouble:
-        hint = f" Is the service running already? `{chosen_by}` chooses another." if trouble.errno == errno.EADDRINUSE else ""
-        refuse(f"Cannot listen on {host}:{port}", f"{trouble.strerror}.{hint}", code=1)
-
-
-@app.command()
-def serve(
-    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
-    port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
-    workers: Annotated[int | None, typer.Option(help="Worker processes.")] = None,
-    insecure: Annotated[  # noqa: FBT002 - a flag
-        bool,
-        typer.Option(
-            "--insecure", help="Listen beyond loopback although there are no keys: whoever reaches it may change anything."
-        ),
-    ] = False,
-    access_log: Annotated[  # noqa: FBT002 - a flag
-        bool, typer.Option("--access-log", help="Log every answered request, without values and secrets.")
-    ] = False,
-) -> None:
-    """Run the service and its dashboard."""
-    given = {"host": host, "port": port, "workers": workers, "insecure": insecure or None, "access_log": access_log or None}
-    settings = settings_given(**{name: value for name, value in given.items() if value is not None})
-    try:
-        may_listen = is_loopback(settings.reachable_at) or settings.insecure or asyncio.run(_has_keys(settings))
-    except BestArmError as trouble:
-        refuse(f"Cannot tell whether there are keys in {display_url(settings.database_url)}", reason_of(trouble), code=1)
-    if not may_listen:
-        refuse(
-            f"Refusing to listen on {settings.reachable_at}",
-            "there are no keys, so anyone who reaches it may change anything. Set BESTARM_ADMIN_KEY, or make a key with "
-            "`bestarm keys create --label me --scope admin`; or listen on 127.0.0.1; or pass --insecure.",
-            code=2,
-        )
-    sockets = _listening(settings.host, settings.port, "--port")
-    metrics = _listening(settings.host, settings.metrics_port, "BESTARM_METRICS_PORT") if settings.metrics_port else []
-    try:
-        schema = asyncio.run(_prepare(settings))
-    except BestArmError as trouble:
-        refuse(f"Cannot start on {display_url(settings.database_url)}", reason_of(trouble), code=1)
-    if sys.stderr.isatty():  # the log says it, too, but not to people
-        address = serving.address_of(settings.host, sockets)
-        say.print(f"bestarm {__version__} on {address} with {escape(display_url(settings.database_url))}. Ctrl-C stops it.")
-    for name, value in given.items():  # the worker processes read their settings from the environment
-        if value is not None:
-            os.environ[f"BESTARM_{name.upper()}"] = str(value)
-    raise typer.Exit(serving.run(settings, schema, sockets, metrics))
-
-
-@app.command()
-def migrate() -> None:
-    """Bring the database to the newest schema."""
-    settings = settings_given()
-
-    async def run() -> Schema:
-        async with opened(settings, may_be_new=True) as database:
-            await refuse_pooled_transactions(database)
-            return await migrate_database(database)
-
-    try:
-        schema = asyncio.run(run())
-    except (BestArmError, OSError) as trouble:
-        refuse(f"Cannot migrate {display_url(settings.database_url)}", reason_of(trouble), code=1)
-    where = escape(display_url(settings.database_url))
-    say.print(f"{where} is at migration {schema.revision}. Releases at {schema.compatible_with} or later may run on it.")
-
-
-replay_command.register(app)
-keeping_commands.register(app)
-app.add_typer(experiment_commands.commands, name="experiment")
-simulation_commands.register(app)
-plan_command.register(app)
-mcp_command.register(app)
-export_command.register(app)
-import_command.register(app)
-app.add_typer(api_key_commands.commands, name="keys")
+for _name, _subcommand in SUBCOMMANDS.items():
+    app.command(_name, help=_subcommand.help)(_listed)

@@ -20,7 +20,7 @@ from service.storage.migrate import head
 from service.storage.schema_compatibility import Schema
 from service.supervision.supervisor import Supervisor
 from service.supervision.worker import Worker
-from service.web.fast_path.protocol import FastPathProtocol
+from service.supervision.worker_process import load
 from service.web.hosts import AllowedHosts
 from service.web.metrics_server import MetricsServer
 from service.web.request_metrics import FOLDER as METRICS_FOLDER
@@ -104,13 +104,9 @@ def run(settings: Settings, schema: Schema, sockets: list[socket.socket], metric
     return code
 
 
-def _protocol(settings: Settings) -> type[FastPathProtocol]:
-    """What connections speak; the one that makes spans is loaded where somebody wants them."""
-    if not settings.otlp_endpoint:
-        return FastPathProtocol
-    from service.web.fast_path.traced_protocol import TracedProtocol  # noqa: PLC0415 - not there without the extra
-
-    return TracedProtocol
+def _protocol(settings: Settings) -> str:
+    """What connections speak, by its name: a supervisor has no use for it, and the one that makes spans is of an extra."""
+    return f"service.web.fast_path.{'traced_protocol:TracedProtocol' if settings.otlp_endpoint else 'protocol:FastPathProtocol'}"
 
 
 def _run_here(config: uvicorn.Config, sockets: list[socket.socket]) -> int:
@@ -124,6 +120,7 @@ def _run_here(config: uvicorn.Config, sockets: list[socket.socket]) -> int:
 
     signal.signal(signal.SIGTERM, stop)
     with suppress(KeyboardInterrupt):
+        load(config)
         server.run(sockets)
     return 0
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +16,8 @@ import httpx
 import pytest
 
 from service import __version__
+from service.cli import SUBCOMMANDS, loaded
+from testing.databases import NewDatabase
 from testing.json_client import JsonClient, arms
 from testing.postgres import Postgres
 from testing.program import bestarm
@@ -27,6 +31,51 @@ def test_version() -> None:
     """The command tells its version."""
     told = bestarm("--version")
     assert (told.returncode, told.stdout.strip()) == (0, f"bestarm {__version__}")
+
+
+@pytest.mark.parametrize("name", SUBCOMMANDS)
+def test_the_help_of_all_is_the_help_of_each(name: str) -> None:
+    """What the program says of its subcommands without loading them is what they say of themselves."""
+    assert SUBCOMMANDS[name].help == loaded(name).help
+
+
+_LOADED = "\nimport sys; print(*sorted(sys.modules))"
+_HELP = """
+from service.cli import app
+try:
+    app(["--help"])
+except SystemExit:
+    print()
+"""
+_OF_WORKERS = {
+    "alembic",
+    "fastapi",
+    "httpx",
+    "numpy",
+    "scipy",
+    "service.engine.writer",
+    "service.web.api",
+    "service.web.fast_path",
+}
+
+
+def _loaded_by(program: str) -> set[str]:
+    done = subprocess.run([sys.executable, "-c", program + _LOADED], capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def test_help_loads_nothing_that_it_does_not_show() -> None:
+    """No subcommand, no settings, no database: it is there at once."""
+    of_ours = {name for name in _loaded_by(_HELP) if name.partition(".")[0] == "service"}
+    assert of_ours == {"service", "service.cli"}
+
+
+def test_what_starts_workers_does_not_load_what_they_do(sqlite_databases: NewDatabase) -> None:
+    """Their supervisor has no use for it: a start costs it half a second less, and it is small."""
+    assert not _OF_WORKERS & _loaded_by("import service.command_line.serve_command")
+    assert _loaded_by("import service.main") >= _OF_WORKERS - {"alembic"}
+    with Server(sqlite_databases(), workers=2) as server:
+        assert "numpy" not in Path(f"/proc/{server.process.pid}/maps").read_text()
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "::", "example.com"])  # noqa: S104 - what must be refused

@@ -11,6 +11,8 @@ TESTED_BY = {
     "command_line/api_key_commands.py": "test_cli.py::test_keys_from_the_command_line",
     "command_line/console.py": "test_cli.py::test_version",
     "command_line/export_command.py": "test_cli.py::test_an_export_from_the_command_line",
+    "command_line/migrate_command.py": "storage/test_migrate.py::test_down_and_up_again",
+    "command_line/serve_command.py": "test_cli.py::test_only_loopback_without_being_told",
     "randomness.py": "api/test_assignments.py::test_an_assignment",
     "log_lines.py": "test_serving.py::test_every_line_is_json_from_start_to_stop",
     "sign_in_settings.py": "docs/test_reference.py::test_every_setting_is_documented_with_its_default",

@@ -104,3 +104,8 @@ def rotate(
     if seconds > LONGEST_GRACE_SECONDS:
         refuse("Not done", "The grace period is at most 30 days.", code=2)
     _hand_over(done(lambda database: manage_keys.rotate(database, SERVICE, key, seconds, _once())).written())
+
+
+def register(app: typer.Typer) -> None:
+    """Add them to the program."""
+    app.add_typer(commands, name="keys")

@@ -92,3 +92,8 @@ def check_settings(described: Described) -> None:
         first = refused.errors()[0]
         where = "/".join(map(str, first["loc"]))
         raise InvalidValue("/file", f"Such settings cannot be: {where}: {first['msg']}.") from refused
+
+
+def register(app: typer.Typer) -> None:
+    """Add them to the program."""
+    app.add_typer(commands, name="experiment")

@@ -1,4 +1,7 @@
-"""Bring a database to the newest schema, and tell whether this release may use it. The migrations ship inside the package."""
+"""Bring a database to the newest schema, and tell whether this release may use it. The migrations ship inside the package.
+
+Alembic is loaded where there is something to migrate: each process of the service looks how far its database is, and few migrate.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import text
+from sqlalchemy import column, inspect, select, table, text
 from sqlalchemy.exc import DBAPIError
 
 from service import __version__
@@ -30,20 +29,24 @@ _MIGRATION_LOCK = 0xBE57A53
 # waits shortly, lets them go on, and tries again, for ten minutes in all.
 _LOCK_SECONDS, _PAUSE_SECONDS, _MOST_TRIES = 2, 3, 120
 _LOCKED = "55P03"
+# Alembic's own.
+_VERSION = table("alembic_version", column("version_num"))
 
 
-def _config() -> Config:
+def _folder() -> Path:
     package = Path(__file__).parents[1]
     shipped = package / "migrations"
-    config = Config()
-    config.set_main_option("script_location", str(shipped if shipped.is_dir() else package.parent / "migrations"))
-    return config
+    return shipped if shipped.is_dir() else package.parent / "migrations"
 
 
 @cache
 def _known() -> tuple[str, ...]:
-    """The revisions of this release, the newest first. Read once: a probe must not read the migrations' files every time."""
-    found = tuple(one.revision for one in ScriptDirectory.from_config(_config()).walk_revisions())
+    """The revisions of this release, the newest first: their files begin with them.
+
+    Read once: a probe must not read the folder every time.
+    """
+    files = (_folder() / "versions").glob("[0-9]*_*.py")
+    found = tuple(sorted((file.name.partition("_")[0] for file in files), reverse=True))
     if not found:
         raise RuntimeError("The package has no migrations in it.")
     return found
@@ -71,7 +74,9 @@ async def require_usable(connection: AsyncConnection) -> None:
 
 
 def _current(connection: Connection) -> str | None:
-    return MigrationContext.configure(connection).get_current_revision()
+    if not inspect(connection).has_table(_VERSION.name):
+        return None
+    return connection.execute(select(_VERSION.c.version_num)).scalar()
 
 
 def _check(found: Schema) -> None:
@@ -95,7 +100,11 @@ def _check(found: Schema) -> None:
 
 def _upgrade(connection: Connection) -> None:
     """Run what is missing, all in one transaction on PostgreSQL, when nobody holds what it needs."""
-    config = _config()
+    from alembic import command  # noqa: PLC0415 - it and its templates take a tenth of a second: see above
+    from alembic.config import Config  # noqa: PLC0415 - likewise
+
+    config = Config()
+    config.set_main_option("script_location", str(_folder()))
     config.attributes["connection"] = connection
     if connection.dialect.name == "postgresql":
         connection.execute(text(f"SET lock_timeout = '{_LOCK_SECONDS}s'"))
@@ -123,12 +132,12 @@ async def migrate(database: Database) -> Schema:
         if is_shared:
             connection.execute(text("SELECT pg_advisory_lock(:lock)"), {"lock": _MIGRATION_LOCK})
             connection.commit()
-        found = _current(connection)
-        if found is None or found in _known():
+        found = schema_compatibility.recorded(connection, _current(connection))
+        if found.revision is not None and found.revision not in _known():
+            _check(found)
+        elif found.revision != head() or found.compatible_with is None:
             connection.rollback()
             _upgrade(connection)
-        else:
-            _check(schema_compatibility.recorded(connection, found))
         schema = schema_compatibility.recorded(connection, _current(connection))
         connection.rollback()
         if is_shared:

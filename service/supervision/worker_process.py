@@ -60,7 +60,7 @@ def run(config: uvicorn.Config, sockets: list[socket.socket], beats: Connection,
     signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_SIGNALS)
     config.configure_logging()
     threading.Thread(target=_end_with_supervisor, args=(config.timeout_graceful_shutdown or 0,), daemon=True).start()
-    _load(config)
+    load(config)
     while not orders.poll(BEAT_SECONDS):
         _send(beats, BEAT)
     if os.read(orders.fileno(), len(SERVE)) != SERVE:
@@ -71,8 +71,8 @@ def run(config: uvicorn.Config, sockets: list[socket.socket], beats: Connection,
         server.run(sockets)
 
 
-def _load(config: uvicorn.Config) -> None:
-    """Without looking for garbage meanwhile: what is loaded stays."""
+def load(config: uvicorn.Config) -> None:
+    """Everything that serves, without looking for garbage meanwhile: what is loaded stays."""
     gc.disable()
     config.load()
     gc.enable()

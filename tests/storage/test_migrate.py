@@ -8,8 +8,11 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
+from alembic.config import Config
+from alembic.script import ScriptDirectory
 from sqlalchemy import inspect
 
 from service.application.commands.ask import Ask
@@ -50,6 +53,18 @@ async def tables_of(url: str) -> tuple[set[str], str | None]:
 def spare(new_database: NewDatabase) -> str:
     """A database for these tests alone."""
     return new_database()
+
+
+def test_the_head_by_the_names_of_the_files_is_alembics() -> None:
+    """Each file begins with its revision, and these are in the order in which they build on each other."""
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parents[2] / "migrations"))
+    in_order = [
+        (one.revision, Path(one.path).name.partition("_")[0]) for one in ScriptDirectory.from_config(config).walk_revisions()
+    ]
+    assert in_order == sorted(in_order, reverse=True)
+    assert in_order[0] == (head(), head())
+    assert all(revision == in_the_name for revision, in_the_name in in_order)
 
 
 @pytest.mark.process

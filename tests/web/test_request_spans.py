@@ -202,9 +202,10 @@ from service.settings import Settings
 from service.main import create_app
 from service.serving import _protocol
 from service.web.fast_path.protocol import FastPathProtocol
+from uvicorn.importer import import_from_string
 
 create_app(Settings())
-assert _protocol(Settings()) is FastPathProtocol
+assert import_from_string(_protocol(Settings())) is FastPathProtocol
 print([name for name in sys.modules if name.startswith(("opentelemetry.sdk", "opentelemetry.exporter")) or "traced" in name])
 """
 
