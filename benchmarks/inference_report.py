@@ -1,4 +1,4 @@
-"""Tables and pictures of docs/inference.md from the results of the studies.
+"""Tables and pictures of docs/inference.md, and a table of docs/guarded-weights.md, from the results of the studies.
 
     python -m benchmarks.inference_report
 
@@ -16,7 +16,7 @@ import vl_convert
 
 from benchmarks.inference_instances import instances
 from benchmarks.inference_tables import DOCS, RESULTS, load, share, table
-from benchmarks.inference_verdict_tables import kept_verdicts, rates, unequal, verdict_baselines, verdicts
+from benchmarks.inference_verdict_tables import kept_verdicts, rates, unequal, verdict_baselines, verdict_means, verdicts
 
 POLICY_NAMES = {
     "default": "the default",
@@ -265,6 +265,8 @@ def main() -> None:
             continue
         text = replaced(text, name, section())
     page.write_text(text)
+    other = DOCS / "guarded-weights.md"
+    other.write_text(replaced(other.read_text(), "verdict_means", verdict_means()))
     print(f"{np.datetime64('now')} filled in {page}")
 
 

@@ -75,25 +75,43 @@ def unequal() -> str:
 
 
 _KINDS = {"binary": "binary", "bounded": "Beta", "real": "Gaussian"}
+_OVER = "the default's over"
 
 
 def verdict_baselines() -> str:
     """Draws to separation under the default and under the baselines: medians, and the default's over each of the others'."""
     rows = load("verdict_baselines")
     policies = list(dict.fromkeys(row["policy"] for row in rows))
-    kinds = {row["case"]: row["kind"] for row in rows}
     medians = {(row["case"], row["policy"]): f"{row['median']:,.0f}" for row in rows}
-    by_case = [[case, *(medians.get((case, policy), "") for policy in policies)] for case in kinds]
-    found, shown = ratios(rows), policies[1:]
+    by_case = [
+        [case, *(medians.get((case, policy), "") for policy in policies)] for case in dict.fromkeys(row["case"] for row in rows)
+    ]
+    found = ratios(rows)
+    cells = [
+        [case, *(_ratio([found[policy][case]] if case in found[policy] else []) for policy in found)] for case, *_ in by_case
+    ]
+    by_median = table(["median draws", "the default", *policies[1:]], by_case)
+    return f"{by_median}\n\n{table([_OVER, *found], cells)}"
 
-    def cell(some: list[Floats]) -> str:
-        return "{:.2f} ({:.2f} to {:.2f})".format(*with_interval(together(some))) if some else ""
 
-    cells = [[case, *(cell([found[policy][case]] if case in found[policy] else []) for policy in shown)] for case in kinds]
+def verdict_means() -> str:
+    """The geometric means of the ratios by kind of rewards, and how many ratios are on either side of 1 by their intervals."""
+    rows = load("verdict_baselines")
+    kinds, found = {row["case"]: row["kind"] for row in rows}, ratios(rows)
+    cells = []
     for kind, name in _KINDS.items():
-        some = [case for case, of in kinds.items() if of == kind]
-        means = (cell([found[policy][case] for case in some if case in found[policy]]) for policy in shown)
-        cells.append([f"**{name}, geometric mean**", *means])
-    by_median = table(["median draws", *("the default" if policy == "default" else policy for policy in policies)], by_case)
-    by_ratio = table(["the default's over", *shown], cells)
-    return f"{by_median}\n\n{by_ratio}"
+        of_kind = ([each for case, each in cases.items() if kinds[case] == kind] for cases in found.values())
+        cells.append([name, *map(_ratio, of_kind)])
+    cells.append(["cases with fewer : more draws", *(_beyond_chance(list(cases.values())) for cases in found.values())])
+    return table([_OVER, *found], cells)
+
+
+def _ratio(some: list[Floats]) -> str:
+    """Of one case, or the mean of several, with its interval; empty where there is none."""
+    return "{:.2f} ({:.2f} to {:.2f})".format(*with_interval(together(some))) if some else ""
+
+
+def _beyond_chance(some: list[Floats]) -> str:
+    """In how many cases the default needs fewer draws, and in how many more, by the interval of each."""
+    ends = [with_interval(each)[1:] for each in some]
+    return f"{sum(high < 1.0 for _, high in ends)} : {sum(low > 1.0 for low, _ in ends)} of {len(ends)}"
