@@ -24,12 +24,12 @@ SEED, RUNS = 20262, 10_000
 POLICIES = ("simple_tracking:ties=paper", "simple_tracking", "simple_tracking:s=2:guard=0.5", "almost_tracking", "uniform")
 # Name, means with the best arm last, budget.
 CASES = (
-    ("9 x 0.010, 0.013", [0.010] * 9 + [0.013], 60_000),
     ("4 x 0.10, 0.13", [0.10] * 4 + [0.13], 4_000),
     ("4 x 0.05, 0.13", [0.05] * 4 + [0.13], 400),
     ("4 x 0.50, 0.60", [0.50] * 4 + [0.60], 1_000),
     ("0.03, 0.05, ..., 0.19, 0.25", [0.03, 0.05, 0.07, 0.09, 0.11, 0.13, 0.15, 0.17, 0.19, 0.25], 1_000),
     ("19 x 0.10, 0.15", [0.10] * 19 + [0.15], 8_000),
+    ("9 x 0.010, 0.013", [0.010] * 9 + [0.013], 60_000),
 )
 PLACES = ("last", "first")
 _HEAD = ["means", "best_arm", "budget", "policy", "errors", "runs", "seed"]
