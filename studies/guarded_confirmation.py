@@ -70,7 +70,10 @@ def _drawn_anew(known: Environment, draw: int) -> Environment:
 
 
 def measure(counts: CountTable) -> dict[str, Any]:
-    """The ratio with its interval: over all, by the place of the budget (from the first, of those that have it), by arms."""
+    """The ratio with its interval: over all, by the place of the budget (from the first, of those that have it), by arms.
+
+    And the deviation of an environment's mean log ratio, which the plan took from the study.
+    """
 
     def ratio(some: CountTable, group: str = "all") -> dict[str, Any]:
         return interval(sums_by_environment(some, AGAINST, group), np.random.default_rng(SEED))
@@ -82,8 +85,10 @@ def measure(counts: CountTable) -> dict[str, Any]:
         {key: errors for key, errors in counts.items() if key[1] == dict(enumerate(sorted(budgets[key[0]]))).get(place)}
         for place in range(max(len(each) for each in budgets.values()))
     ]
+    sums = sums_by_environment(counts, AGAINST, "all")
     return {
         "all": ratio(counts),
+        "deviation": float((sums[:, 0] / sums[:, 1]).std(ddof=1)),
         "by budget": [ratio(some) for some in by_budget],
         "by arms": {group: ratio(counts, group) for group in ARMS},
     }

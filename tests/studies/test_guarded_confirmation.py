@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 
@@ -9,9 +10,11 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from studies.count_files import read_counts
 from studies.guarded_confirmation import AGAINST, TIMES, confirmation, gaussian_environments, measure
-from studies.guarded_extension import CHOSEN, judged_counts
+from studies.guarded_extension import CHOSEN, FOLDER, judged_counts
 from studies.guarded_intervals import extension_counts, sums_by_environment
+from tests.docs.texts import text_of
 
 
 def test_every_description_is_drawn_anew_as_often_as_planned() -> None:
@@ -52,3 +55,14 @@ def test_the_measure_is_the_mean_of_the_log_ratios_also_by_budget_and_arms() -> 
         6,
     ]
     assert np.allclose([found["all"]["ratio"], found["all"]["low"], found["by arms"]["2 to 5 arms"]["high"]], 1.0 / 3.0)
+
+
+def test_the_page_has_the_measure_of_all_planned_environments() -> None:
+    """The file follows from the counts, and every ratio of it stands on the page with its interval."""
+    counts = read_counts(FOLDER / "confirmation.csv")
+    found, page = measure(counts), text_of("docs/guarded-weights.md")
+    assert {label for label, _ in counts} == {each.label for each in confirmation()}
+    assert found == json.loads((FOLDER / "confirmation.json").read_text())
+    for one in (found["all"], *found["by budget"], *found["by arms"].values()):
+        assert f"{one['ratio']:.2f} ({one['low']:.2f} to {one['high']:.2f})" in page
+    assert f"deviation of {found['deviation']:.2f}" in page
