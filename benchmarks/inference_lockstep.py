@@ -9,13 +9,24 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numba import njit
 
+from benchmarks.inference_baselines import BASELINES, Baselines
 from benchmarks.inference_instances import Floats, Instance, Ints
 from service.inference.samples import Samples
 from service.policy.automatic import AutomaticPolicy
 from service.policy.base import SCORE_TIE
 from service.policy.weights import PAPER, WeightRule
 
-PolicyName: TypeAlias = Literal["simple_tracking", "almost_tracking", "uniform"]
+PolicyName: TypeAlias = Literal[
+    "simple_tracking",
+    "almost_tracking",
+    "uniform",
+    "ts_tc",
+    "eb_tc",
+    "eb_tc_eps0",
+    "ts_tc:binary",
+    "eb_tc:binary",
+    "eb_tc_eps0:binary",
+]
 # What `auto` becomes; the same for every kind of rewards and number of arms.
 AUTOMATIC = AutomaticPolicy(0).resolved("binary", 10)
 
@@ -117,11 +128,14 @@ def play(
     """After every reward: the state of all runs and the arm that each just drew."""
     rng = np.random.default_rng(seed)
     state = Runs(instance, runs)
-    batched = player.policy == "almost_tracking"
-    batches = Batches(runs, len(instance.means), player.rule, seed, as_served=as_served) if batched else None
+    planner: Batches | Baselines | None = None
+    if player.policy == "almost_tracking":
+        planner = Batches(runs, len(instance.means), player.rule, seed, as_served=as_served)
+    elif player.policy in BASELINES:
+        planner = Baselines(player.policy, runs, len(instance.means), np.random.default_rng([seed, 2]))
     for step in range(draws):
-        if batches is not None:
-            arms = batches.next_arms(state)
+        if planner is not None:
+            arms = planner.next_arms(state)
         elif player.policy == "uniform" or step < len(instance.means):
             arms = np.full(runs, step % len(instance.means))
         else:

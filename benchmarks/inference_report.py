@@ -1,4 +1,4 @@
-"""Tables and pictures of docs/inference.md from the results of the studies.
+"""Tables and pictures of docs/inference.md, and a table of docs/guarded-weights.md, from the results of the studies.
 
     python -m benchmarks.inference_report
 
@@ -7,20 +7,17 @@ Replaces what stands between `<!-- name -->` and `<!-- /name -->` in the page, a
 
 from __future__ import annotations
 
-import json
 import re
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import vl_convert
-from scipy.special import betaincinv
 
 from benchmarks.inference_instances import instances
+from benchmarks.inference_tables import DOCS, RESULTS, load, share, table
+from benchmarks.inference_verdict_tables import kept_verdicts, rates, unequal, verdict_baselines, verdict_means, verdicts
 
-DOCS = Path(__file__).parent.parent / "docs"
-RESULTS = DOCS / "inference"
 POLICY_NAMES = {
     "default": "the default",
     "simple_tracking": "Simple Tracking, as in the paper",
@@ -28,24 +25,6 @@ POLICY_NAMES = {
     "uniform": "uniform",
 }
 ALPHA = 0.05
-
-
-def load(name: str) -> Any:  # noqa: ANN401 - JSON
-    """The results of one study."""
-    return json.loads((RESULTS / f"{name}.json").read_text())
-
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table; all columns but the first to the right."""
-    lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
-
-
-def share(count: int, runs: int) -> str:
-    """A share of runs with its exact 95% interval."""
-    low = betaincinv(count, runs - count + 1, 0.025) if count else 0.0
-    high = betaincinv(count + 1, runs - count, 0.975)
-    return f"{count / runs:.4f} ({low:.4f} to {high:.4f})"
 
 
 def draw(name: str, spec: dict[str, Any]) -> None:
@@ -230,56 +209,6 @@ def lift() -> str:
     return table(["means", "a difference missed", "a ratio missed", "either"], cells)
 
 
-def rates() -> str:
-    """The fewest draws that three sums, and every reward, allow."""
-    found = {row["case"]: row for row in load("verdicts") if row["policy"] == "default"}
-    cells = [
-        [row["case"], *(f"{draws:,.0f}" for draws in (found[row["case"]]["now"], row["three_sums"], row["every_reward"]))]
-        for row in load("rates")
-    ]
-    return table(["means", "median draws now", "three sums, at best", "every reward kept, at best"], cells)
-
-
-def kept_verdicts() -> str:
-    """Verdicts taken back, and wrong ones."""
-    cells = [
-        [
-            row["case"],
-            f"{row['runs']:,}",
-            f"{row['decided']:,}",
-            share(row["wrong"], row["runs"]),
-            f"{row['taken_back']}",
-            f"{row['changed_arm']}",
-            f"{row['contradicted']}",
-            f"{row['would_have_gone_back']:,}",
-        ]
-        for row in load("kept_verdicts")
-    ]
-    head = ["means", "experiments", "decided", "wrong", "taken back", "another arm", "contrary shown", "would have gone back"]
-    return table(head, cells)
-
-
-def verdicts() -> str:
-    """Draws to separation: against the test before, and by the weights of the policy."""
-
-    def draws(median: float | None) -> str:
-        return "more" if median is None else f"{median:,.0f}"
-
-    rows = load("verdicts")
-    cells = [
-        [row["case"], row["kind"], draws(row["before"]), draws(row["now"]), "" if row["ratio"] is None else f"{row['ratio']:.2f}"]
-        for row in rows
-        if row["policy"] == "default"
-    ]
-    now: dict[str, dict[str, float | None]] = {}
-    for row in rows:
-        now.setdefault(row["case"], {})[row["policy"]] = row["now"]
-    players = ["default", "s = 1", "s = 1.5", "uniform"]
-    by_weights = [[case, *(draws(found[player]) for player in players)] for case, found in now.items() if len(found) > 1]
-    head = ["means", "the default (s = 2, guard 1/2)", *players[1:]]
-    return f"{table(['means', 'rewards', 'before', 'now', 'ratio'], cells)}\n\n{table(head, by_weights)}"
-
-
 def ville() -> str:
     """Widths and draws beside those of an independent implementation."""
     found = load("ville")
@@ -293,23 +222,6 @@ def ville() -> str:
     ]
     first = table(["width after 1,000 rewards", "this service", "ville", "ville, empirical Bernstein"], widths)
     return f"{first}\n\n{table(['draws to the verdict', 'runs', 'this service', 'ville', 'ville, asymptotic'], draws)}"
-
-
-def unequal() -> str:
-    """The part of the rewards that the pair test needs, by the ratio of the counts."""
-    rows = load("unequal")
-    shown = (0.01, 0.1, 0.3333, 1.0, 3.0, 10.0, 100.0)
-    parts = {(row["case"], row["ratio"]): row["part"] for row in rows}
-    cells = [
-        [
-            case,
-            *(f"{parts[case, ratio]:.2f}" for ratio in shown),
-            f"{max(row['part'] for row in rows if row['case'] == case):.2f}",
-        ]
-        for case in dict.fromkeys(row["case"] for row in rows)
-    ]
-    ratios = [f"{ratio:g} : 1" if ratio >= 1.0 else f"1 : {round(1.0 / ratio)}" for ratio in shown]
-    return table(["arms, counts as", *ratios, "largest"], cells)
 
 
 def forecast() -> str:
@@ -343,7 +255,7 @@ def main() -> None:
     named = sys.argv[1:]
     page = DOCS / "inference.md"
     text = page.read_text()
-    verdict_tables = (verdicts, rates, kept_verdicts, unequal)
+    verdict_tables = (verdicts, verdict_baselines, rates, kept_verdicts, unequal)
     for section in (coverage, lift, *verdict_tables, width, ville, peeking, calibration, forecast, speed, speed_before):
         name = section.__name__
         if named and name not in named:
@@ -353,6 +265,8 @@ def main() -> None:
             continue
         text = replaced(text, name, section())
     page.write_text(text)
+    other = DOCS / "guarded-weights.md"
+    other.write_text(replaced(other.read_text(), "verdict_means", verdict_means()))
     print(f"{np.datetime64('now')} filled in {page}")
 
 

@@ -1,7 +1,7 @@
 # The studies behind docs/inference.md. Each writes its figures to docs/inference/; the report turns them into tables and pictures.
 STUDY := OMP_NUM_THREADS=1 nice -n 10 $(BIN)/python -m
 
-INFERENCE := inference-coverage inference-lift inference-kept-verdicts inference-verdicts inference-rates inference-unequal inference-forecast inference-width inference-peeking inference-calibration inference-speed inference-report
+INFERENCE := inference-coverage inference-lift inference-kept-verdicts inference-verdicts inference-verdict-baselines inference-rates inference-unequal inference-forecast inference-width inference-peeking inference-calibration inference-speed inference-report
 .PHONY: inference-study inference-speed-before $(INFERENCE)
 
 inference-study: $(INFERENCE) ## All studies of the inference: coverage, lifts, verdicts, width, peeking, calibration, cost (some hours on one core).
@@ -18,6 +18,9 @@ inference-kept-verdicts: $(EVERYTHING) ## Verdicts that are kept: taken back, wr
 inference-verdicts: $(EVERYTHING) ## Draws until the leader is separated, against the test before.
 	$(STUDY) benchmarks.inference_verdicts
 	$(STUDY) benchmarks.inference_verdicts --runs 100 --fresh
+
+inference-verdict-baselines: $(EVERYTHING) ## Draws until the leader is separated under the default, TS-TC, EB-TC, EB-TC-eps0 (goes on where it stopped).
+	$(STUDY) benchmarks.inference_verdict_baselines
 
 inference-unequal: $(EVERYTHING) ## What the pair test needs where counts are unequal, against the product of two mixtures.
 	$(STUDY) benchmarks.inference_unequal

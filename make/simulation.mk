@@ -1,5 +1,5 @@
 # Offline simulation: the paper's experiments (studies/), the check that the kernels equal the production policies, the speed.
-.PHONY: reproduce reproduction-page equality-study bench-sim bench-sim-before bench-sim-memory bench-plan
+.PHONY: reproduce reproduction-page equality-study bench-sim bench-sim-before bench-sim-memory bench-plan guarded-confirmation
 
 REPRODUCTION := docs/reproduction
 SIM_JOBS ?= -1
@@ -25,3 +25,6 @@ bench-sim-memory: $(EVERYTHING) ## Measure a study's memory with few and with ma
 
 bench-plan: $(EVERYTHING) ## Hold `bestarm plan` against experiments played draw by draw, and the demo's (15 minutes of one core).
 	OMP_NUM_THREADS=1 nice -n 10 $(BIN)/python -m benchmarks.plan_accuracy
+
+guarded-confirmation: $(EVERYTHING) ## Ask once more, by a plan of its own, whether the default errs less than TS-TC with Gaussian rewards.
+	OMP_NUM_THREADS=1 nice -n 19 $(BIN)/python -m studies.guarded_confirmation

@@ -44,9 +44,15 @@ def gaps_of(structure: Structure, others: int, rng: np.random.Generator) -> Floa
     return shapes[structure]
 
 
-def environment(kind: Kind, arms: int, structure: Structure, rate: float = 0.5, delay: int = 0) -> Environment:
-    """The environment by its description; `rate` is the best arm's mean of binary rewards."""
-    text = f"{kind} {arms} {structure} {rate:g}"
+def environment(
+    kind: Kind, arms: int, structure: Structure, rate: float = 0.5, delay: int = 0, *, draw: int | None = None
+) -> Environment:
+    """The environment by its description; `rate` is the best arm's mean of binary rewards.
+
+    With a `draw` its random gaps and positions are others, and its own.
+    """
+    drawn = "" if draw is None else f" draw={draw}"
+    text = f"{kind} {arms} {structure} {rate:g}{drawn}"
     rng = np.random.default_rng([_SEED, zlib.crc32(text.encode())])
     gaps = gaps_of(structure, arms - 1, rng)
     gaps = gaps * np.sqrt((1.0 / gaps**2).sum() / (_HARDNESS[arms] * _HARDER[rate]))
@@ -55,9 +61,8 @@ def environment(kind: Kind, arms: int, structure: Structure, rate: float = 0.5, 
         means = np.maximum(_LEAST_OF_BEST * rate, rate + means * (rate * (1.0 - rate)) ** 0.5)
     elif kind == "bounded":
         means = np.maximum(_LEAST_OF_BEST * 0.5, 0.5 + means * _BOUNDED_DEVIATION)
-    label = (
-        f"{kind} K={arms} {structure}" + (f" rate={rate:g}" if kind == "bernoulli" else "") + (f" delay={delay}" if delay else "")
-    )
+    rated = f" rate={rate:g}" if kind == "bernoulli" else ""
+    label = f"{kind} K={arms} {structure}{rated}" + (f" delay={delay}" if delay else "") + drawn
     return of_means([float(mean) for mean in rng.permutation(means)], kind, label).with_traffic(delay, 0.0)
 
 

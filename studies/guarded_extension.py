@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from service.simulation.session import Session
+from studies.count_files import write_counts
 from studies.error_comparisons import CountTable, compared, counts_of
 from studies.gap_structures import DELAY, STRUCTURES, environment
 from studies.guarded import ANYTIME, BASE, KNOWING, RIGHT_VARIANCE, cells_of, runs_for
@@ -100,11 +101,7 @@ def main() -> None:
             budgets = find_budgets(session, each, runs)
             results += session.play(cells_of(each, policies_for(each), budgets), each.label, runs)
     counts = counts_of(results)
-    with (FOLDER / "extension.csv").open("w", newline="") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["instance", "draws", "policy", "errors", "runs", "seed"])
-        for (label, draws), errors in counts.items():
-            rows.writerows([label, draws, policy, *errors[policy], SEED] for policy in sorted(errors))
+    write_counts(FOLDER / "extension.csv", counts, SEED)
     compared_here = {"extension": comparisons(counts), "together": comparisons({**judged_counts(), **counts})}
     (FOLDER / "extension.json").write_text(json.dumps(compared_here, indent=1) + "\n")
 

@@ -9,13 +9,13 @@ docs/reproduction/guarded/intervals.json. What the intervals cannot tell is how 
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from studies.count_files import read_counts
 from studies.error_comparisons import CountTable, ratio_of
 from studies.guarded_choice import groups_of
 from studies.guarded_extension import CHOSEN, FOLDER, judged_counts
@@ -30,12 +30,7 @@ _ENDS = (2.5, 97.5)
 
 def extension_counts() -> CountTable:
     """(errors, runs) of the further environments."""
-    found: CountTable = {}
-    with (FOLDER / "extension.csv").open() as rows:
-        for row in csv.DictReader(rows):
-            errors = found.setdefault((row["instance"], int(row["draws"])), {})
-            errors[row["policy"]] = (int(row["errors"]), int(row["runs"]))
-    return found
+    return read_counts(FOLDER / "extension.csv")
 
 
 def sums_by_environment(counts: CountTable, other: str, group: str) -> Floats:
