@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from testing.torture.overload import is_client_bound
+from testing.torture.soak import grown
 
 _KEPT_GOODPUT, _RECOVERED_SECONDS, _REFUSED_MS = 0.8, 5.0, 50.0
 _MOST_FILES = 60
@@ -63,13 +64,19 @@ def _soak(result: dict[str, Any]) -> list[str]:
     return [*failed, *result.get("examples", [])]
 
 
+def _long_soak(result: dict[str, Any]) -> list[str]:
+    """And in the end the service is what it was half way."""
+    return [*_soak(result), *grown(result)]
+
+
 _PROMISES: dict[str, Callable[[Any], list[str]]] = {
     **dict.fromkeys(("sqlite", "services", "postgresql", "synchronous", "asynchronous"), _faults),
     "fuzz": _fuzz,
     "document": _document,
     "greedy": _greedy,
     "overload": _overload,
-    **dict.fromkeys(("soak", "long soak"), _soak),
+    "soak": _soak,
+    "long soak": _long_soak,
 }
 
 

@@ -46,6 +46,11 @@ _STEP: dict[str, Any] = {
 _BEST = _STEP | {"times": 1, "goodput_per_second": 1_000}
 _WAY: dict[str, Any] = {"way": "nginx", "differences": [], "failures": [], "smuggled": []}
 _DOCUMENTED: dict[str, Any] = {"engine": "sqlite", "violations": []}
+_SOAKED: dict[str, Any] = {
+    "seconds": 1_800, "calls": 200_000, "failed": 0, "examples": [], "megabytes_an_hour": 6.0, "megabytes_off_the_line": 0.2,
+    "files_in_the_middle": 52, "files_at_last": 60, "ask_median_ms_second_fifth": 20.0, "ask_median_ms_last_fifth": 25.0,
+    "bytes_a_draw": 1_000,
+}  # fmt: skip
 _BROKEN: dict[str, tuple[str, Any, Any]] = {
     "an unexpected answer": ("postgresql", [_ROW], [_ROW | {"is_good": False, "unexpected": ["ask 404"]}]),
     "a difference": ("fuzz", [_WAY], [_WAY | {"differences": ["case 1"]}]),
@@ -59,7 +64,11 @@ _BROKEN: dict[str, tuple[str, Any, Any]] = {
     "bare refusals": ("overload", {"steps": [_STEP]}, {"steps": [_STEP | {"bare_refusals": 1}]}),
     "no recovery": ("overload", {"steps": [_STEP]}, {"steps": [_STEP | {"recovery_seconds": 9}]}),
     "calls that fail": ("soak", {"failed": 0, "examples": []}, {"failed": 2, "examples": []}),
-    "anomalies of a soak": ("long soak", {"failed": 0, "examples": []}, {"failed": 0, "examples": ["a reward counts once"]}),
+    "anomalies of a soak": ("long soak", _SOAKED, _SOAKED | {"examples": ["a reward counts once"]}),
+    "memory that grows": ("long soak", _SOAKED, _SOAKED | {"megabytes_an_hour": 60.0}),
+    "files of a soak": ("long soak", _SOAKED, _SOAKED | {"files_at_last": 400}),
+    "asks that become slow": ("long soak", _SOAKED, _SOAKED | {"ask_median_ms_last_fifth": 60.0}),
+    "a database that grows": ("long soak", _SOAKED, _SOAKED | {"bytes_a_draw": 2_000}),
 }
 
 
