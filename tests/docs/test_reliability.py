@@ -41,9 +41,11 @@ _ROW: dict[str, Any] = {"fault": "f", "engine": "sqlite", "is_good": True, "anom
 _BESIDE: dict[str, Any] = {"what": "w", "others_failed": 0, "files_before": 20, "files_after": 30}
 _STEP: dict[str, Any] = {
     "times": 5, "goodput_per_second": 900, "client_s_core": 0.5,
-    "bare_refusals": 0, "refused_median_ms": 5, "recovery_seconds": 1,
+    "bare_refusals": 0, "refused_median_ms": 30, "refused_p99_ms": 40, "waited_worst_ms": 300, "others_cores": 0.0,
+    "statuses": {"201": 900, "503": 9}, "recovery_seconds": 1,
 }  # fmt: skip
 _BEST = _STEP | {"times": 1, "goodput_per_second": 1_000}
+_SLOW = _STEP | {"refused_p99_ms": 80}
 _WAY: dict[str, Any] = {"way": "nginx", "differences": [], "failures": [], "smuggled": []}
 _DOCUMENTED: dict[str, Any] = {"engine": "sqlite", "violations": []}
 _SOAKED: dict[str, Any] = {
@@ -61,6 +63,13 @@ _BROKEN: dict[str, tuple[str, Any, Any]] = {
     "files that stay open": ("greedy", [_BESIDE], [_BESIDE | {"files_after": 900}]),
     "little goodput": ("overload", {"steps": [_BEST, _STEP]}, {"steps": [_BEST, _STEP | {"goodput_per_second": 500}]}),
     "slow refusals": ("overload", {"steps": [_STEP]}, {"steps": [_STEP | {"refused_median_ms": 80}]}),
+    "a few slow refusals": (
+        "overload",
+        {"steps": [_STEP, _SLOW | {"client_s_core": 0.95}, _SLOW | {"others_cores": 1.2}]},
+        {"steps": [_STEP, _SLOW]},
+    ),
+    "who waits too long": ("overload", {"steps": [_STEP]}, {"steps": [_STEP | {"waited_worst_ms": 2_400}]}),
+    "who gets no answer": ("overload", {"steps": [_STEP]}, {"steps": [_STEP | {"statuses": {"201": 900, "TimeoutError": 1}}]}),
     "bare refusals": ("overload", {"steps": [_STEP]}, {"steps": [_STEP | {"bare_refusals": 1}]}),
     "no recovery": ("overload", {"steps": [_STEP]}, {"steps": [_STEP | {"recovery_seconds": 9}]}),
     "calls that fail": ("soak", {"failed": 0, "examples": []}, {"failed": 2, "examples": []}),
