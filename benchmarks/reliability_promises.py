@@ -10,6 +10,8 @@ from testing.torture.soak import grown
 
 _KEPT_GOODPUT, _RECOVERED_SECONDS, _REFUSED_MS = 0.8, 5.0, 50.0
 _MOST_FILES = 60
+# What operators are told to plan for a worker and the processes beside it (docs/operations.md): whoever asks, it is not more.
+PLANNED_MEGABYTES = 500
 _ANSWERS = {"201", "429", "503"}
 
 
@@ -35,12 +37,18 @@ def _document(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _greedy(rows: list[dict[str, Any]]) -> list[str]:
-    """Nobody else is refused, and nothing stays open."""
-    return [
+    """Nobody else is refused, nothing stays open, and memory has a bound."""
+    crowded = [
         f"{row['what']}: {row['others_failed']} of others failed, {row['files_after'] - row['files_before']} files stay open"
         for row in rows
         if row["others_failed"] or row["files_after"] - row["files_before"] > _MOST_FILES
     ]
+    swollen = [
+        f"{row['what']}: {row['megabytes_at_most']} MB, {PLANNED_MEGABYTES} are planned"
+        for row in rows
+        if row["megabytes_at_most"] > PLANNED_MEGABYTES
+    ]
+    return crowded + swollen
 
 
 def _overload(result: dict[str, Any]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.reliability_page import PAGE, page_of
-from benchmarks.reliability_promises import broken_in
+from benchmarks.reliability_promises import PLANNED_MEGABYTES, broken_in
 from tests.docs.texts import ROOT
 
 _FOUND = json.loads((ROOT / "benchmarks" / "results" / "torture.json").read_text())
@@ -38,7 +38,7 @@ def test_fifty_thousand_cases_found_no_difference_and_no_defect() -> None:
 
 
 _ROW: dict[str, Any] = {"fault": "f", "engine": "sqlite", "is_good": True, "anomalies": [], "unexpected": []}
-_BESIDE: dict[str, Any] = {"what": "w", "others_failed": 0, "files_before": 20, "files_after": 30}
+_BESIDE: dict[str, Any] = {"what": "w", "others_failed": 0, "files_before": 20, "files_after": 30, "megabytes_at_most": 380}
 _STEP: dict[str, Any] = {
     "times": 5, "goodput_per_second": 900, "client_s_core": 0.5,
     "bare_refusals": 0, "refused_median_ms": 30, "refused_p99_ms": 40, "waited_worst_ms": 300, "others_cores": 0.0,
@@ -61,6 +61,7 @@ _BROKEN: dict[str, tuple[str, Any, Any]] = {
     "what is not documented": ("document", [_DOCUMENTED], [_DOCUMENTED | {"violations": ["418"]}]),
     "others that fail": ("greedy", [_BESIDE], [_BESIDE | {"others_failed": 1}]),
     "files that stay open": ("greedy", [_BESIDE], [_BESIDE | {"files_after": 900}]),
+    "memory without a bound": ("greedy", [_BESIDE], [_BESIDE | {"megabytes_at_most": 900}]),
     "little goodput": ("overload", {"steps": [_BEST, _STEP]}, {"steps": [_BEST, _STEP | {"goodput_per_second": 500}]}),
     "slow refusals": ("overload", {"steps": [_STEP]}, {"steps": [_STEP | {"refused_median_ms": 80}]}),
     "a few slow refusals": (
@@ -87,3 +88,8 @@ def test_whatever_breaks_is_said(what: str) -> None:
     part, good, bad = _BROKEN[what]
     assert broken_in(part, good) == []
     assert len(broken_in(part, bad)) == 1
+
+
+def test_no_client_has_a_worker_take_more_memory_than_is_planned_for_it() -> None:
+    """The bound is what operators are told."""
+    assert f"plan {PLANNED_MEGABYTES} MB a worker" in (ROOT / "docs" / "operations.md").read_text()
