@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from testing.torture.greedy import KINDS, beside, create_experiments
 pytestmark = pytest.mark.process
 _OTHERS = tuple(KINDS)
 # The slow ones wait for these: less than ten seconds and a minute.
-_LIMITS = {"slow heads": {"BESTARM_HEAD_SECONDS": "2"}, "slow bodies": {"BESTARM_BODY_SECONDS": "2"}}
+_LIMITS: dict[str, dict[str, Any]] = {"slow heads": {"BESTARM_HEAD_SECONDS": "2"}, "slow bodies": {"BESTARM_BODY_SECONDS": "2"}}
 _FEW_FILES, _FEW_MEGABYTES = 60, 600
 
 
