@@ -127,7 +127,7 @@ def _greedy(found: dict[str, Any]) -> str:
 
 def _overload(found: dict[str, Any]) -> str:
     steps = found["overload"]["result"]["steps"]
-    is_new = all("client_s_core" in step for step in steps)
+    is_new, has_waits = (all(name in step for step in steps) for name in ("client_s_core", "waited_worst_ms"))
     head = (
         "offered",
         "asks a second",
@@ -139,6 +139,7 @@ def _overload(found: dict[str, Any]) -> str:
         "refused",
         "refusal: median",
         "99%",
+        *(("longest wait", "others' cores") if has_waits else ()),
         "well again",
     )
     best = max(step["goodput_per_second"] for step in steps)
@@ -156,6 +157,7 @@ def _overload(found: dict[str, Any]) -> str:
                 step["refused"],
                 f"{step['refused_median_ms']:g} ms",
                 f"{step['refused_p99_ms']:g} ms",
+                *([f"{step['waited_worst_ms']:g} ms", f"{step['others_cores']:g}"] if has_waits else []),
                 f"{step['recovery_seconds']:g} s",
             )
             for step in steps

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal, Self, TypeAlias, get_args
 
+from testing.commit_recogniser import CommitRecogniser
 from testing.server import free_port
 
 Cut: TypeAlias = Literal["before", "after", "within_answer", "half_close", "delay", "silence"]
@@ -18,6 +19,9 @@ Cut: TypeAlias = Literal["before", "after", "within_answer", "half_close", "dela
 and nobody has heard that, or in the middle of the answer; the database seems to say goodbye; it is held up; or from then on
 nothing passes, and nobody is told."""
 CUTS: tuple[Cut, ...] = get_args(Cut)
+CommitCut: TypeAlias = Literal["before", "after"]
+"""What happens to the next commit: it never comes to the database, or nobody hears what became of it."""
+COMMIT_CUTS: tuple[CommitCut, ...] = get_args(CommitCut)
 # A closing socket with this option sends a reset: what was on its way is lost, and the other side is told so.
 _RESET = struct.pack("ii", 1, 0)
 _DELAY_SECONDS = 1.0
@@ -50,6 +54,8 @@ class TcpProxy:
         self.port = free_port()
         self.cuts: deque[Cut] = deque()
         """Each happens to the next message that comes."""
+        self.commit_cuts: deque[CommitCut] = deque()
+        """Each happens to the next message that commits what was written."""
         self.injected = 0
         self._links: set[_Link] = set()
         self._lock = threading.Lock()
@@ -90,18 +96,21 @@ class TcpProxy:
                 threading.Thread(target=self._pump_forth, args=(link,), daemon=True).start()
                 threading.Thread(target=self._pump_back, args=(link,), daemon=True).start()
 
-    def _next_cut(self) -> Cut | None:
+    def _next_cut(self, *, commits: bool) -> Cut | None:
         with self._lock:
-            if not self.cuts:
+            waiting = self.commit_cuts if commits and self.commit_cuts else self.cuts
+            if not waiting:
                 return None
             self.injected += 1
-            return self.cuts.popleft()
+            return waiting.popleft()
 
     def _pump_forth(self, link: _Link) -> None:
         """What the service says."""
+        recogniser = CommitRecogniser()
         with suppress(OSError):
             while said := link.near.recv(65_536):
-                cut = self._next_cut() if said[:1] not in {b"X", b"\0"} else None  # neither a greeting nor a goodbye
+                commits = recogniser.has_commit(said)
+                cut = self._next_cut(commits=commits) if said[:1] not in {b"X", b"\0"} else None  # no greeting, no goodbye
                 if cut == "before":
                     break
                 if cut == "delay":

@@ -26,6 +26,7 @@ from service.storage.groups.statements import Groups
 from service.storage.queries.version_reader import PostgresVersionReader, SqliteVersionReader, VersionReader
 from service.storage.row_streams.row_source import RowSource
 from service.storage.sqlite_connection import connecting
+from service.storage.sqlite_turns import is_read_only
 
 # How long a migration waits for a SQLite file that somebody keeps; whoever serves waits as long as for a row of PostgreSQL. Half
 # of it is a try (`begin_writing`).
@@ -276,6 +277,12 @@ def _prepare_sqlite(engine: AsyncEngine) -> None:
             cast("AdaptedConnection", connection.connection.dbapi_connection).run_async(lambda driver_s: driver_s.begin_writing())
         else:
             connection.exec_driver_sql("BEGIN")
+
+    @event.listens_for(engine.sync_engine, "handle_error")
+    def forget_read_only(context: sync.ExceptionContext) -> None:
+        refused = context.original_exception
+        if isinstance(refused, sqlite3.OperationalError) and is_read_only(refused):
+            context.is_disconnect = True
 
 
 def _replace_lost_connections(engine: AsyncEngine, trusted_seconds: float) -> None:

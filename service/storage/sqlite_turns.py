@@ -37,6 +37,11 @@ def begin_writing(connection: sqlite3.Connection) -> None:
             return
 
 
+def is_read_only(failure: sqlite3.OperationalError) -> bool:
+    """May this connection never write? One that was opened while the file could not be written stays so when it can be again."""
+    return failure.sqlite_errorcode & _CODE == sqlite3.SQLITE_READONLY
+
+
 def _changes_of_others(connection: sqlite3.Connection) -> int:
     """A number that is another one after others have committed."""
     (number,) = connection.execute("PRAGMA data_version").fetchone()

@@ -21,6 +21,8 @@ _BESIDE_SECONDS = 10.0
 # Who takes nothing for so long has stopped reading; who still reads by then will go on.
 _STOPPED_READING_SECONDS, _READS_ON_SECONDS = 0.2, 60.0
 _STREAMS, _BATCHES, _FLOOD = 1_000, 20, 2_000
+# Slow clients, the pause between two bytes of each, and how long they go on: a head may take 10 s, a body 60 s, unless set.
+_SLOW, _BYTE_SECONDS, _SLOW_SECONDS = 500, 0.5, 120.0
 _PATH = f"/v1/experiments/{_EXPERIMENT}"
 _HEADERS = "host: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: 2"
 _ASK = f"POST {_PATH}/assignments HTTP/1.1\r\n{_HEADERS}\r\n\r\n{{}}".encode()
@@ -108,12 +110,54 @@ def idle_connections(server: Server) -> str:
     return f"{len(links)} connections"
 
 
+def slow_heads(server: Server) -> str:
+    """Five hundred clients whose heads have no end."""
+    return _dripping(server, f"GET {_PATH} HTTP/1.1\r\nhost: 127.0.0.1\r\nx-slow: ".encode())
+
+
+def slow_bodies(server: Server) -> str:
+    """Five hundred clients that say how long their bodies are, and never get there."""
+    return _dripping(server, _ASK.removesuffix(b"2\r\n\r\n{}") + b"16000\r\n\r\n")
+
+
+def _dripping(server: Server, begun: bytes) -> str:
+    """They send a byte now and then, until the service has enough of each of them."""
+    links, late, closed = [_connected(server) for _ in range(_SLOW)], 0, 0
+    began = time.monotonic()
+    for link in links:
+        link.sendall(begun)
+        link.setblocking(False)
+    while links and time.monotonic() < began + _SLOW_SECONDS:
+        time.sleep(_BYTE_SECONDS)
+        answers = {link: _heard_after_a_byte(link) for link in links}
+        for link in [link for link in links if answers[link] is not None]:
+            late += str(answers[link]).startswith("HTTP/1.1 408")
+            closed += 1
+            links.remove(link)
+            link.close()
+    assert not links, f"{len(links)} slow clients are waited for after {_SLOW_SECONDS:.0f} s"
+    return f"{late} of {closed} were told that they are late (408), the others cut off, after {time.monotonic() - began:.0f} s"
+
+
+def _heard_after_a_byte(link: socket.socket) -> str | None:
+    """What the service says to one more byte: nothing while it waits for more, and no word when it has left."""
+    try:
+        link.send(b" ")
+        return link.recv(4_096).decode("latin-1")
+    except BlockingIOError:
+        return None
+    except OSError:
+        return ""
+
+
 KINDS: dict[str, Callable[[Server], str]] = {
     "1,000 streams that vanish": vanishing_streams,
     "20 batches of 10,000 at once": large_batches,
     "a pipelining flood": pipelining_flood,
     "clients that never read": never_reading,
     "idle connections": idle_connections,
+    "slow heads": slow_heads,
+    "slow bodies": slow_bodies,
 }
 
 

@@ -38,6 +38,7 @@ class Offered:
             "refused": len(self.refused),
             "refused_median_ms": _part(self.refused, 0.5),
             "refused_p99_ms": _part(self.refused, 0.99),
+            "waited_worst_ms": _part(self.answered_since_sent + self.refused, 1),
             "bare_refusals": self.bare_refusals,
             "statuses": {str(status): count for status, count in sorted(self.statuses.items(), key=str)},
         }

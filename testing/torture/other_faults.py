@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sqlite3
+import subprocess
 import time
 from contextlib import closing
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from random import Random
 
 import httpx
@@ -34,6 +38,37 @@ def fill_disk(stage: Stage, _dice: Random, hold: float) -> None:
     stage.disk.fill()
     time.sleep(hold)
     stage.disk.make_room()
+
+
+def make_read_only(stage: Stage, dice: Random, hold: float) -> bool:
+    """Nobody may write to the file, root included, and a worker has to open it anew; then everybody may again.
+
+    Whoever has it open goes on writing: a file system is not remounted while one of its files is open to be written.
+    """
+    file = stage.database_url.removeprefix("sqlite:///")
+    workers = stage.workers_with_spares()
+    if not workers:
+        return False
+    _set_immutable(file, "+i")
+    try:
+        os.kill(dice.choice(workers), signal.SIGKILL)
+        time.sleep(hold)
+        return not _is_writable(file)
+    finally:
+        _set_immutable(file, "-i")
+
+
+def _set_immutable(file: str, change: str) -> None:
+    subprocess.run(["chattr", change, file], check=True)  # noqa: S607 - of the system
+
+
+def _is_writable(file: str) -> bool:
+    """To who opens it now."""
+    try:
+        Path(file).open("r+b").close()
+    except PermissionError:
+        return False
+    return True
 
 
 def step_clock(stage: Stage, dice: Random, hold: float) -> bool:
@@ -73,6 +108,7 @@ def sqlite_faults(stage: Stage) -> list[Fault]:
     """Those of a file."""
     return [
         Fault("file locked by another process", stage.engine, lock_file, 10.0),
+        Fault("read-only file", stage.engine, make_read_only, 5.0, at_least=3, until_whole=True),
         *([Fault("disk full", stage.engine, fill_disk, 5.0)] if stage.disk is not None else []),
     ]
 

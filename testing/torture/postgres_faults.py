@@ -7,19 +7,22 @@ import os
 import signal
 import subprocess
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from random import Random
+from typing import TypeVar
 
 import asyncpg
 
 from testing.postgres import Postgres
-from testing.tcp_proxy import CUTS, Cut, TcpProxy
+from testing.tcp_proxy import COMMIT_CUTS, CUTS, CommitCut, Cut, TcpProxy
 from testing.torture.fault import Fault
 from testing.torture.process_faults import stop_postgres
 from testing.torture.stage import Stage
 
+_Kind = TypeVar("_Kind", Cut, CommitCut)
 _DATABASE = "torture"
 _OURS = f"FROM pg_stat_activity WHERE datname = '{_DATABASE}' AND application_name <> 'psql' AND backend_type = 'client backend'"
 _TABLES = ("experiments", "arms", "assignments", "events", "replies")
@@ -68,16 +71,27 @@ def drop_connections(stage: Stage, _dice: Random, _hold: float) -> bool:
 def cut(kind: Cut, stage: Stage, _dice: Random, hold: float) -> bool:
     """Whatever the service says next, if it says anything."""
     proxy = _proxy(stage)
-    injected_before = proxy.injected
-    proxy.cuts.append(kind)
-    deadline = time.monotonic() + 5
-    while proxy.cuts and time.monotonic() < deadline:
-        time.sleep(0.002)
-    proxy.cuts.clear()
+    was_met = _was_met(proxy.cuts, kind)
     if kind == "silence":
         time.sleep(hold)
         proxy.end_silence()
-    return proxy.injected > injected_before
+    return was_met
+
+
+def cut_at_commit(kind: CommitCut, stage: Stage, _dice: Random, _hold: float) -> bool:
+    """The next transaction of the service that has written something: what became of it, it cannot know."""
+    return _was_met(_proxy(stage).commit_cuts, kind)
+
+
+def _was_met(cuts: deque[_Kind], kind: _Kind) -> bool:
+    """Did the service say something in time to which that happened?"""
+    cuts.append(kind)
+    deadline = time.monotonic() + 5
+    while cuts and time.monotonic() < deadline:
+        time.sleep(0.002)
+    was_met = not cuts
+    cuts.clear()
+    return was_met
 
 
 def cut_all(stage: Stage, _dice: Random, _hold: float) -> bool:
@@ -192,6 +206,10 @@ def faults(stage: Stage) -> list[Fault]:
                 pause_seconds=0.1,
             )
             for kind in CUTS
+        ),
+        *(
+            Fault(f"connection cut at COMMIT: {kind}", engine, partial(cut_at_commit, kind), at_least=20, pause_seconds=0.1)
+            for kind in COMMIT_CUTS
         ),
         Fault("all connections cut", engine, cut_all, at_least=20, pause_seconds=0.2),
         Fault("rows locked by a session", engine, lock_rows, hold_seconds=60),

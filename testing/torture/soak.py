@@ -21,6 +21,16 @@ _SAMPLES = 60
 _STREAMS = 20
 _SILENT = "silent"
 _PAGE_BYTES = 4_096
+# Memory is flat if the second half of the time added no more than single samples are off their line, there and back, or no more
+# than this for each call: the smallest object that could be forgotten with each takes as much, and its place in a table more.
+_OFF_THE_LINE, _BYTES_A_CALL = 2, 32
+# At a sample each stream may just have left and come again, and clients that hang up do the same: for a moment both are open.
+_FILES_MORE = 2 * _STREAMS
+# A shared machine may be half as fast for minutes; what slows down with its history does not stop there.
+_TIMES_SLOWER = 2.0
+# An ask with a unit and a key, and its reward, on PostgreSQL (docs/retention.md). A part of these draws is corrected, voided or
+# expires besides, some answers are stored for two days, and there are observations: half as much again is for them.
+DOCUMENTED_BYTES, _FOR_THE_REST = 899, 1.5
 
 
 def measure(database_url: str, seconds: float) -> dict[str, Any]:
@@ -66,6 +76,24 @@ def measure(database_url: str, seconds: float) -> dict[str, Any]:
         "ask_median_ms_second_fifth": _median_ms([took for at, took in asks if first + fifth <= at < first + 2 * fifth]),
         "ask_median_ms_last_fifth": _median_ms([took for at, took in asks if at >= last - fifth]),
     }
+
+
+def grown(result: dict[str, Any]) -> list[str]:
+    """What was not the same at the end of a long while; two minutes are too short to tell."""
+    hours = result["seconds"] / 3_600
+    megabytes, calls = result["megabytes_an_hour"] * hours / 2, result["calls"] / 2
+    files = result["files_at_last"] - result["files_in_the_middle"]
+    early, late = result["ask_median_ms_second_fifth"], result["ask_median_ms_last_fifth"]
+    found = []
+    if megabytes > max(_OFF_THE_LINE * result["megabytes_off_the_line"], _BYTES_A_CALL * calls / 1e6):
+        found.append(f"{megabytes:.1f} MB more in the second half, {1e6 * megabytes / max(1, calls):.0f} bytes a call")
+    if files > _FILES_MORE:
+        found.append(f"{files} files more are open than half way")
+    if late > _TIMES_SLOWER * early:
+        found.append(f"asks take {late} ms in the end, {early} ms early")
+    if result["bytes_a_draw"] > _FOR_THE_REST * DOCUMENTED_BYTES:
+        found.append(f"a draw takes {result['bytes_a_draw']} bytes, {DOCUMENTED_BYTES} are documented")
+    return found
 
 
 def _stored_bytes(database_url: str) -> int:

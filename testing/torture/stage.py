@@ -190,10 +190,13 @@ def fake_clock(file: Path) -> dict[str, Any]:
 
 @contextmanager
 def sqlite_stage() -> Iterator[Stage]:
-    """One service of two workers on one file."""
+    """One service of two workers on one file, by a clock of its own."""
     with ExitStack() as open_:
         disk = open_.enter_context(SmallDisk(_DISK_BYTES))
+        folder = Path(open_.enter_context(tempfile.TemporaryDirectory(prefix="bestarm-stage-")))
+        clock = folder / "clock"
+        clock.write_text("+0")
         url = f"sqlite:///{disk.folder / 'bestarm.db'}"
-        stage = Stage("sqlite", url, [Service(url)])
-        stage.disk = disk
+        stage = Stage("sqlite", url, [Service(url, fake_clock(clock))])
+        stage.disk, stage.clock = disk, clock
         yield open_.enter_context(_closing(stage))

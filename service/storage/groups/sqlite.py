@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from service.errors import DatabaseLocked, DatabaseUnavailable, WriteRefused
 from service.storage.groups.statements import many_rows
-from service.storage.sqlite_turns import begin_writing
+from service.storage.sqlite_turns import begin_writing, is_read_only
 
 if TYPE_CHECKING:
     from service.storage.groups.statements import Guard, Query, Stage, Values
@@ -85,6 +85,8 @@ class SqliteGroups:
         try:
             return work(self._open())
         except sqlite3.OperationalError as trouble:
+            if is_read_only(trouble):
+                self._forget_connection()
             raise DatabaseUnavailable("The database does not answer.") from trouble
         except (sqlite3.Error, ValueError, OverflowError) as refused:  # a value that no column can hold
             raise WriteRefused from refused
@@ -160,6 +162,12 @@ class SqliteGroups:
     def _be_patient(self, open_: sqlite3.Connection, seconds: float) -> None:
         self._patience_seconds = seconds
         open_.execute(f"PRAGMA busy_timeout={round(1_000 * seconds)}").close()
+
+    def _forget_connection(self) -> None:
+        """One that was opened while nobody could write stays read-only for good: the next visit opens another."""
+        lost, self._connection = self._connection, None
+        if lost is not None:
+            lost.close()
 
     async def close(self) -> None:
         """Close the connection, if one was needed, and end the thread."""

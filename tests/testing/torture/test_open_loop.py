@@ -25,6 +25,8 @@ def test_everything_offered_is_accounted_for(sqlite_databases: NewDatabase) -> N
         assert client.send("POST", "/v1/experiments/offered/pause").status == 200
         paused = asyncio.run(OpenLoop(server.port, "offered", 4).offer(50, 1.0))
     assert all(due >= sent for due, sent in zip(many.answered, many.answered_since_sent, strict=True))
+    longest = max(many.answered_since_sent + many.refused)
+    assert many.summary()["waited_worst_ms"] == round(longest * 1_000, 1)
     assert many.offered == len(many.answered) + len(many.refused) + many.unsent
     assert drawn == len(many.answered) == many.statuses[201]
     assert many.refused
