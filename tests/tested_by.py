@@ -35,7 +35,6 @@ TESTED_BY = {
     ),
     "application/commands/tell_lines.py": "api/test_observation_stream.py::test_a_failure_says_how_far_it_came",
     "application/commands/tell.py": "api/test_rewards.py::test_a_correction_replaces_and_a_void_removes",
-    "application/commands/verdict_watch.py": "api/test_verdict.py::test_an_experiment_concludes_when_it_beats_the_control",
     "application/commands/sign_in.py": "application/live/test_known_sessions.py::test_who_cannot_sign_in",
     "application/copies/dump.py": "application/copies/test_load.py::test_there_and_back_again_the_file_is_the_same",
     "application/copies/dump_rows.py": "application/copies/test_row_relations.py::test_tables_have_their_place_and_their_columns",

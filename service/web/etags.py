@@ -30,6 +30,8 @@ def matches(if_none_match: str | None, etag: str) -> bool:
     """Does the caller have this state already? (RFC 9110: a list, weak tags compare equal, * is any)."""
     if if_none_match is None:
         return False
+    if if_none_match == etag:
+        return True
     given = [tag.strip().removeprefix("W/") for tag in if_none_match.split(",")]
     return etag in given or "*" in given
 

@@ -12,7 +12,7 @@ from zlib import crc32
 from service.application.commands.tell import Tell
 from service.domain.api_keys import digest_of
 from service.domain.callers import ALL_SCOPES, ANYBODY, Caller
-from service.web.fast_path.recogniser import FastRequest, LastKey, Stranger, recognise
+from service.web.fast_path.recogniser import FastRequest, LastHead, Stranger, recognise
 from service.web.hosts import AllowedHosts
 from testing.fuzzing.general_way import ParsedHead, Understood, understood
 
@@ -23,9 +23,14 @@ HOSTS = [b"x", b"127.0.0.1:8000", b"localhost"]
 _KNOWN = {None: ANYBODY, digest_of(SECRET): Caller(ALL_SCOPES, "key_1")}
 
 
-def judge(data: bytes) -> Taken:
-    """What the recogniser takes these bytes for. AssertionError, or whatever the general way raises, if that is wrong."""
-    last = LastKey()
+def judge(data: bytes, *earlier: bytes) -> Taken:
+    """What the recogniser takes these bytes for, after others on their connection, whose lines it need not read again.
+
+    AssertionError, or whatever the general way raises, if that is wrong.
+    """
+    last = LastHead()
+    for one in earlier:
+        _recognised(one, last)
     found = _recognised(data, last)
     if found is None:
         return None
@@ -46,7 +51,7 @@ def judge(data: bytes) -> Taken:
     return "request"
 
 
-def _recognised(data: bytes, last: LastKey) -> FastRequest | Stranger | Literal["begun"] | None:
+def _recognised(data: bytes, last: LastHead) -> FastRequest | Stranger | Literal["begun"] | None:
     return recognise(data, set(HOSTS), _KNOWN.get, last)
 
 
@@ -75,5 +80,5 @@ def _judge_beginning(data: bytes) -> None:
 def _judge_part(data: bytes, length: int) -> None:
     """A part is never whole, nor is it with something behind it."""
     for other in (data[:length], data + data[:1]):
-        found = _recognised(other, LastKey())
+        found = _recognised(other, LastHead())
         assert found is None or (found == "begun" and len(other) < len(data))

@@ -29,8 +29,8 @@ _taken: Counter[str] = Counter()
 
 
 def run_one(data: bytes) -> None:
-    """One input."""
-    _taken[str(judge(data))] += 1
+    """One input, as the second request of its connection: many lines are those of the first, as in life."""
+    _taken[str(judge(data, PLAIN[len(data) % len(PLAIN)]))] += 1
     if _taken.total() % _SAY_EVERY == 0:
         sys.stderr.write(f"taken for: {dict(_taken)}\n")
 

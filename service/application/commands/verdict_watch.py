@@ -2,9 +2,9 @@
 
 Where a webhook asks for it, another leader and drift are noted, too (`service/domain/notices.py`).
 
-A look costs about as much as an ask, or far more with many arms, so an experiment is not looked at for every draw: when its
-history has grown by a hundredth, or a minute has passed. What a viewer was shown in between is kept, too, so that nobody sees a
-verdict come and go. Experiments that conclude by themselves are asked whenever they moved.
+A look costs far more than an ask, so an experiment is not looked at for every draw: from its first reward on, when its history
+has grown by a hundredth, or a minute has passed. What a viewer was shown in between is kept, too, so that nobody sees a verdict
+come and go. Experiments that conclude by themselves are asked whenever they moved.
 """
 
 from __future__ import annotations
@@ -81,9 +81,10 @@ class VerdictWatch:
         async with self._context.database.reading() as connection:
             news = await stored_experiments.experiments_with_news(connection, self._since - _SKEW_MICROSECONDS)
         self._since = began
-        for key, (version, concludes) in news.items():
-            watched = self._watched.setdefault(key, _Watched(version, concludes))
-            watched.version, watched.concludes = version, concludes
+        for key, one in news.items():
+            if one.has_rewards or key in self._watched:
+                watched = self._watched.setdefault(key, _Watched(one.version, one.concludes))
+                watched.version, watched.concludes = one.version, one.concludes
         self._look_for_new_webhooks()
         until = time.monotonic() + _ROUND_SECONDS
         for key in [key for key, watched in self._watched.items() if watched.is_due()]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
-from sqlalchemy import func, select
+from sqlalchemy import bindparam, exists, func, or_, select
 
 from service.domain import Arm
 from service.errors import ExperimentNotFound, InvalidValue
@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from service.domain import ArmRecord, Progress
     from service.domain.findings import Finding, FindingKind
     from service.storage.queries.experiment_list import ExperimentFilter
+
+# What each look at an experiment reads; made once, because to make them of their expressions costs more than to send them.
+_WITH_SIZE = select(experiments, *size_columns()).where(experiments.c.key == bindparam("wanted"))
+_MEMBERS = select(arms).where(arms.c.experiment_id == bindparam("wanted")).order_by(arms.c.position)
+_FINDINGS = select(findings).where(findings.c.experiment_id == bindparam("wanted")).order_by(findings.c.sequence)
 
 
 async def experiment_id_of(connection: AsyncConnection, key: str) -> int:
@@ -58,16 +63,15 @@ async def experiment_by_key(connection: AsyncConnection, key: str) -> tuple[Prog
 
 async def small_experiment_by_key(connection: AsyncConnection, key: str) -> tuple[Progress, list[ArmRecord]] | None:
     """The same, or None if it is large."""
-    found = await connection.execute(select(experiments, *size_columns()).where(experiments.c.key == key))
-    row = found.mappings().first()
+    row = (await connection.execute(_WITH_SIZE, {"wanted": key})).mappings().first()
     if row is None:
         raise ExperimentNotFound(key)
     return None if size_from(row).is_large else await _with_arms(connection, row)
 
 
 async def _with_arms(connection: AsyncConnection, row: RowMapping) -> tuple[Progress, list[ArmRecord]]:
-    members = select(arms).where(arms.c.experiment_id == row["id"]).order_by(arms.c.position)
-    return _counted(settings_rows.progress_from(row), (await connection.execute(members)).mappings())
+    members = await connection.execute(_MEMBERS, {"wanted": row["id"]})
+    return _counted(settings_rows.progress_from(row), members.mappings())
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,17 +166,26 @@ def _counted(progress: Progress, members: Iterable[RowMapping]) -> tuple[Progres
 
 async def findings_of(connection: AsyncConnection, experiment_id: int) -> dict[tuple[FindingKind, int], Finding]:
     """The findings that hold, by their kind and the arm that they are about, oldest first."""
-    wanted = select(findings).where(findings.c.experiment_id == experiment_id).order_by(findings.c.sequence)
-    found = (await connection.execute(wanted)).mappings()
+    found = (await connection.execute(_FINDINGS, {"wanted": experiment_id})).mappings()
     return {(row["kind"], row["arm"]): settings_rows.finding_from(row) for row in found}
 
 
-async def experiments_with_news(connection: AsyncConnection, since: int) -> dict[str, tuple[int, bool]]:
-    """Of the experiments under way to which something happened since this time: the version, and do they conclude by themselves.
+@dataclass(frozen=True, slots=True)
+class News:
+    """What the once-a-second look must know of an experiment to which something happened."""
 
-    By their own times, which the workers' clocks gave.
-    """
-    wanted = select(experiments.c.key, experiments.c.version, experiments.c.conclude_when).where(
-        experiments.c.status.in_(("running", "paused")), experiments.c.as_of > since
-    )
-    return {key: (version, rule is not None) for key, version, rule in await connection.execute(wanted)}
+    version: int
+    concludes: bool
+    """By itself, when it is sure."""
+    has_rewards: bool
+    """Told, or supposed of who is silent; without any, nothing can be shown."""
+
+
+async def experiments_with_news(connection: AsyncConnection, since: int) -> dict[str, News]:
+    """The experiments under way to which something happened since this time, by their own times, of the workers' clocks."""
+    is_told = exists().where(arms.c.experiment_id == experiments.c.id, arms.c.observations > 0)
+    wanted = select(
+        experiments.c.key, experiments.c.version, experiments.c.conclude_when, or_(experiments.c.may_expire, is_told)
+    ).where(experiments.c.status.in_(("running", "paused")), experiments.c.as_of > since)
+    rows = await connection.execute(wanted)
+    return {key: News(version, rule is not None, bool(has_rewards)) for key, version, rule, has_rewards in rows}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ScalarSelect, case, func, select
+from sqlalchemy import ScalarSelect, bindparam, case, func, select
 
 from service.domain.limits import FEW_ARMS, LARGE_VALUES_BYTES
 from service.errors import ExperimentNotFound
@@ -46,7 +46,7 @@ def size_from(row: Any) -> StoredSize:  # noqa: ANN401 - a row of any statement 
 
 async def size_by_key(connection: AsyncConnection, key: str) -> StoredSize:
     """The size of the experiment with this key."""
-    row = (await connection.execute(select(*size_columns()).where(experiments.c.key == key))).mappings().first()
+    row = (await connection.execute(_BY_KEY, {"wanted": key})).mappings().first()
     if row is None:
         raise ExperimentNotFound(key)
     return size_from(row)
@@ -54,3 +54,7 @@ async def size_by_key(connection: AsyncConnection, key: str) -> StoredSize:
 
 def _of_its_arms(column: ColumnElement[Any]) -> ScalarSelect[Any]:
     return select(column).where(arms.c.experiment_id == experiments.c.id).correlate(experiments).scalar_subquery()
+
+
+# Made once: to make it of its expressions costs more than to send it.
+_BY_KEY = select(*size_columns()).where(experiments.c.key == bindparam("wanted"))

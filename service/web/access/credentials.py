@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
-from service.domain.api_keys import PREFIXES
+from service.domain.api_keys import PREFIXES, digest_of
 from service.errors import Forbidden, Unauthorized
 from service.web.access.session_cookies import token_of
 from service.web.access.stream_tokens import bearer_of
@@ -48,6 +48,23 @@ def secret_of(scope: Mapping[str, Any]) -> bytes | None:
     if secret is None or len(given) > 1:
         raise Unauthorized("malformed")
     return secret
+
+
+def identify_at_once(scope: MutableMapping[str, Any], headers: Mapping[bytes, bytes], callers: KnownCallers) -> Caller | None:
+    """Who sends this request of the API, left in its scope, if that is known already; else `identify` finds out, or refuses.
+
+    These headers are all of the request's, and none of them comes twice.
+    """
+    authorization = headers.get(b"authorization")
+    if authorization is None:
+        caller = None if b"cookie" in headers else callers.known(None)
+    else:
+        secret = secret_in(authorization)
+        caller = None if secret is None or is_public(secret) else callers.known(digest_of(secret))
+    if caller is not None and caller.origins is None:
+        scope[CALLER] = caller
+        return caller
+    return None
 
 
 async def identify(scope: MutableMapping[str, Any], callers: KnownCallers) -> Caller:

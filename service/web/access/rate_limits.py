@@ -79,8 +79,10 @@ class RateLimits:
 
     def require(self, caller: Caller) -> None:
         """Take a token, or refuse."""
+        if self.admits(caller):
+            return
         rate = self._rate(caller)
-        if self.admits(caller) or rate is None or caller.id is None:
+        if rate is None or caller.id is None:
             return
         wait = self._full[caller.id] - self._clock() - (rate.burst - 1) / rate.per_second
         raise RateLimited(max(1, math.ceil(wait)), rate.burst, rate.window)

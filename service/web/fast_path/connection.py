@@ -103,6 +103,8 @@ class GuardedProtocol(HttpToolsProtocol):
         """The data received last held more than a part of a head or of a trailer."""
         self._heads = 0
         """Begun in the data received last."""
+        self._parsing = 0
+        """Bytes that the parser got last."""
         self._barren_bytes = 0
         """Received since the parser has advanced last."""
         self._objection: tuple[int, str, str] | None = None
@@ -158,7 +160,7 @@ class GuardedProtocol(HttpToolsProtocol):
         """Let the parser have it, as long as it gets anywhere with it: a head, or a trailer, that never ends is refused."""
         if self._is_refused:
             return
-        was_in_parser, self._advanced, self._heads = self._in_parser, False, 0
+        was_in_parser, self._advanced, self._heads, self._parsing = self._in_parser, False, 0, len(data)
         super().data_received(data)
         is_one_head = self._heads == 1 and not (was_in_parser or self._in_body)
         if self._in_parser and (is_one_head or not self._advanced):
@@ -185,10 +187,13 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """The head must not be larger than allowed; the body has its own time."""
-        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > self._limits.head_bytes:
+        most = self._limits.head_bytes
+        is_in_one_piece = self._heads > 0  # and no longer than that piece, which nearly always says enough
+        if (not is_in_one_piece or self._parsing > most) and self._head_bytes() > most:
             self._objection = self._head_too_large()
             raise ValueError(self._objection)  # stops the parser
-        self._believe_the_target()
+        if not self.url.startswith(b"/"):
+            self._believe_the_target()
         cast("dict[str, Any]", self.scope)[BODY_PACE] = self  # for routes that read a body as it comes
         super().on_headers_complete()
         if self._is_last_request:
@@ -197,6 +202,9 @@ class GuardedProtocol(HttpToolsProtocol):
         self._barren_bytes = 0
         if not self.pipeline:
             self.deadline = self.loop.time() + self._limits.body_seconds
+
+    def _head_bytes(self) -> int:
+        return len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
 
     def _believe_the_target(self) -> None:
         """Where the target is a whole URL, its authority is the host that is meant, whatever `Host` says (RFC 9112, 3.2.2)."""

@@ -23,7 +23,7 @@ from service.application.commands.ask import AskAnswer, as_first_given
 from service.application.commands.tell import TellAnswer
 from service.errors import BestArmError, Overloaded, Unauthorized
 from service.web.fast_path.connection import GuardedProtocol
-from service.web.fast_path.recogniser import FastRequest, LastKey, Stranger, recognise
+from service.web.fast_path.recogniser import FastRequest, LastHead, Stranger, recognise
 from service.web.problems import MEDIA_TYPE, STATUS, content_of, problem_for, problem_of_ours
 from service.web.request_context import name_of, name_request
 from service.web.request_metrics import count_auth_failure, count_problem, count_request
@@ -85,7 +85,7 @@ class FastPathProtocol(GuardedProtocol):
         super().__init__(*args, **named)
         self._begun = b""
         """A recognised head whose body is not there yet. Some clients send it by itself."""
-        self._last_key = LastKey()
+        self._last_head = LastHead()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn itself
         """Look up once what every request needs."""
@@ -101,7 +101,7 @@ class FastPathProtocol(GuardedProtocol):
             return
         begun, self._begun = self._begun, b""
         data = begun + data
-        request = recognise(data, self._shared.hosts, self._shared.callers.known, self._last_key)
+        request = recognise(data, self._shared.hosts, self._shared.callers.known, self._last_head)
         if request == "begun" and not begun:
             self.deadline = self.loop.time() + self._limits.body_seconds
             self._begun = data

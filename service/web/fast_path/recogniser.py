@@ -54,17 +54,26 @@ class _TellBody(msgspec.Struct, forbid_unknown_fields=True):
     reward: Reward
 
 
+# Made once: a union that is written where it is needed is made anew with each request.
+_ANSWERS = (TellAnswer, AskAnswer)
 _read_ask = msgspec.json.Decoder(_AskBody).decode
 _read_tell = msgspec.json.Decoder(_TellBody).decode
 
 
-class LastKey:
-    """The key that a connection has sent last. Most send the same one with each request: it need not be hashed again."""
+class LastHead:
+    """What a connection has sent last: most send the same lines again, but for the path, and the same key with all of them.
 
-    __slots__ = ("digest", "header")
+    Equal lines need not be read again, nor an equal key hashed. A proxy may send another client's request next, so both are
+    compared in a time that says nothing of them.
+    """
+
+    __slots__ = ("digest", "headers", "key", "lines")
 
     def __init__(self) -> None:
-        self.header: bytes | None = None
+        self.lines = b""
+        """As they came, without the first. Lines with an idempotency key are not kept: they do not come again."""
+        self.headers: dict[bytes, bytes] = {}
+        self.key: bytes | None = None
         """As it came, with its scheme."""
         self.digest = b""
 
@@ -107,7 +116,7 @@ class FastRequest:
 
     def prepare(self, result: Any) -> None:  # noqa: ANN401 - what its command gives, or a refusal
         """Put the answer into words while it is written; it may still come to nothing."""
-        if isinstance(result, TellAnswer | AskAnswer):
+        if isinstance(result, _ANSWERS):
             self._content, self._content_of = _content(result), result
 
     def content(self, result: TellAnswer | AskAnswer) -> bytes:
@@ -150,25 +159,17 @@ class Stranger:
 
 
 def recognise(
-    data: bytes, hosts: Container[bytes], known: Known, last: LastKey
+    data: bytes, hosts: Container[bytes], known: Known, last: LastHead
 ) -> FastRequest | Stranger | Literal["begun"] | None:
     """The request of a caller that is known, to one of these hosts, if the data is nothing else; or some of it is missing yet."""
     line, end = _LINE.match(data), data.find(b"\r\n\r\n")
     if line is None or not 0 < end <= _LONGEST_HEAD:
         return None
-    start = line.end()
-    headers = {name.lower(): value for name, value in _HEADER.findall(data, start, end + 2)}
-    length = headers.get(b"content-length", b"0")
-    if (
-        len(headers) != data.count(b"\r\n", start, end)  # a line is not plain, or comes twice
-        or not _UNUSUAL.isdisjoint(headers)
-        or headers.get(b"host") not in hosts
-        or headers.get(b"connection", b"keep-alive") != b"keep-alive"
-        or not (length.isdigit() and len(length) <= _MOST_LENGTH_DIGITS)
-    ):
+    headers = _usual_headers(data[line.end() : end + 2], last)
+    if headers is None or headers.get(b"host") not in hosts:
         return None
     body = data[end + 4 :]
-    missing = int(length) - len(body)
+    missing = int(headers.get(b"content-length", b"0")) - len(body)
     if missing:
         return "begun" if missing > 0 else None
     key, assignment = line.groups()
@@ -180,11 +181,29 @@ def recognise(
     return None if command is None else FastRequest(caller, key.decode(), command, name, route)
 
 
-def _caller(authorization: bytes | None, known: Known, last: LastKey) -> Caller | bytes | None:
+def _usual_headers(lines: bytes, last: LastHead) -> dict[bytes, bytes] | None:
+    """The headers of these lines, each of which ends and begins with a line break; None if there is anything unusual."""
+    if len(lines) == len(last.lines) and hmac.compare_digest(lines, last.lines):
+        return last.headers
+    headers = {name.lower(): value for name, value in _HEADER.findall(lines)}
+    length = headers.get(b"content-length", b"0")
+    if (
+        len(headers) != lines.count(b"\r\n") - 1  # a line is not plain, or comes twice
+        or not _UNUSUAL.isdisjoint(headers)
+        or headers.get(b"connection", b"keep-alive") != b"keep-alive"
+        or not (length.isdigit() and len(length) <= _MOST_LENGTH_DIGITS)
+    ):
+        return None
+    if b"idempotency-key" not in headers:
+        last.lines, last.headers = lines, headers
+    return headers
+
+
+def _caller(authorization: bytes | None, known: Known, last: LastHead) -> Caller | bytes | None:
     """Who it is, or the secret that is not known; what pages send, whose origin is looked at, takes the long way."""
     if authorization is None:
         return known(None)
-    if last.header is not None and hmac.compare_digest(authorization, last.header):
+    if last.key is not None and hmac.compare_digest(authorization, last.key):
         caller = known(last.digest)
         if caller is not None:
             return caller
@@ -195,7 +214,7 @@ def _caller(authorization: bytes | None, known: Known, last: LastKey) -> Caller 
     caller = known(digest)
     if caller is None:
         return secret
-    last.header, last.digest = authorization, digest
+    last.key, last.digest = authorization, digest
     return caller
 
 

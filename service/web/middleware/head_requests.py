@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
@@ -18,15 +20,14 @@ class HeadMiddleware:
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on, as a GET if it is a HEAD."""
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Pass on, as a GET if it is a HEAD. What passes as it is takes no coroutine more."""
         if scope["type"] != "http" or scope["method"] != "HEAD":
-            await self.app(scope, receive, send)
-            return
+            return self.app(scope, receive, send)
 
         async def send_head(message: Message) -> None:
             if message["type"] == "http.response.start":
                 await send(message)
                 await send({"type": "http.response.body", "body": b""})
 
-        await self.app({**scope, "method": "GET", ASKED_BY_HEAD: True}, receive, send_head)
+        return self.app({**scope, "method": "GET", ASKED_BY_HEAD: True}, receive, send_head)

@@ -9,6 +9,8 @@ from service.web.request_context import name_request
 from service.web.request_metrics import count_request
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from service.web.hosts import AllowedHosts
@@ -21,20 +23,21 @@ class KnownHostMiddleware:
         self.app = app
         self.hosts = hosts
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on, or refuse."""
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Pass on, or refuse. What passes takes no coroutine more."""
         if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
+            return self.app(scope, receive, send)
         given = [value for name, value in scope["headers"] if name == b"host"]
         if len(given) == 1:
             accepted = self.hosts.accepts(given[0])
         else:  # HTTP/1.0 knew no hosts, and neither do those that still speak it
             accepted = True if not given and scope["http_version"] == "1.0" else None
         if accepted:
-            await self.app(scope, receive, send)
-            return
-        if accepted is None:
+            return self.app(scope, receive, send)
+        return self._refuse(scope, receive, send, is_host=accepted is not None)
+
+    async def _refuse(self, scope: Scope, receive: Receive, send: Send, *, is_host: bool) -> None:
+        if not is_host:
             status, code, detail = 400, "invalid_host", "A request has one Host header, with a name and perhaps a port."
         else:
             status, code, detail = 421, "host_not_allowed", "This service does not answer to that name (BESTARM_ALLOWED_HOSTS)."

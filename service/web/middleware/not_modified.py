@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from service.domain.limits import KEY_PATTERN
 from service.errors import BestArmError
-from service.web.access.credentials import CALLER, admit, identify
+from service.web.access.credentials import CALLER, admit, identify, identify_at_once
 from service.web.etags import VERSION_READ, etag_of, matches
 from service.web.middleware.same_origin import wants_what_is_not_theirs
 from service.web.request_context import name_request
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 _PATH = re.compile(rf"/v1/experiments/({KEY_PATTERN})/(recommendation|charts/(means|traffic|certainty)\.svg)")
-# As FastAPI spells them: both ways count under one name.
-_RECOMMENDATION_ROUTE = "/v1/experiments/{key}/recommendation"
-_CHART_ROUTE = "/v1/experiments/{key}/charts/{chart}.svg"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +26,11 @@ class _Answered:
     """The route of a request that did not reach the router, left in its scope as the router would."""
 
     path: str
+
+
+# As FastAPI spells them: both ways count under one name.
+_RECOMMENDATION = _Answered("/v1/experiments/{key}/recommendation")
+_CHART = _Answered("/v1/experiments/{key}/charts/{chart}.svg")
 
 
 class NotModifiedMiddleware:
@@ -50,7 +52,8 @@ class NotModifiedMiddleware:
             return
         began = perf_counter()
         try:
-            caller = await identify(scope, self.state.context.callers)
+            callers, is_plain = self.state.context.callers, len(headers) == len(scope["headers"])
+            caller = (identify_at_once(scope, headers, callers) if is_plain else None) or await identify(scope, callers)
             admit(scope, caller, self.state.rates)
             caller.require("read", asked[1])
             version = await self.state.context.versions.current(asked[1])
@@ -62,9 +65,9 @@ class NotModifiedMiddleware:
             await self.app(scope, receive, send)
             return
         name = name_request(headers.get(b"x-request-id", b""))
-        route = _RECOMMENDATION_ROUTE if asked[2] == "recommendation" else _CHART_ROUTE
-        scope["route"], scope["path_params"] = _Answered(route), {"key": asked[1], "chart": asked[3]}
-        count_request("GET", route, 304, perf_counter() - began, scope.get(CALLER))
+        scope["route"] = route = _RECOMMENDATION if asked[2] == "recommendation" else _CHART
+        scope["path_params"] = {"key": asked[1], "chart": asked[3]}
+        count_request("GET", route.path, 304, perf_counter() - began, scope.get(CALLER))
         answer = [(b"etag", etag.encode()), (b"cache-control", b"no-cache"), (b"x-request-id", name)]
         await send({"type": "http.response.start", "status": 304, "headers": answer})
         await send({"type": "http.response.body", "body": b""})

@@ -12,9 +12,11 @@ from service.web.problems import OUR_FAULT
 from service.web.request_context import current_request_id
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-_ROOT = "/ofrep"
+_ROOT, _BELOW = "/ofrep", "/ofrep/"
 _FLAG = re.compile(r"/ofrep/v1/evaluate/flags/([^/]+)")
 _PROBLEM = b"application/problem+json"
 # What providers are told instead of our own codes; anything else about the request is a context that will not do.
@@ -47,11 +49,13 @@ class OfrepFailuresMiddleware:
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on, and translate."""
-        if scope["type"] != "http" or not f"{scope['path']}/".startswith(f"{_ROOT}/"):
-            await self.app(scope, receive, send)
-            return
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Pass on, and translate. What passes as it is takes no coroutine more."""
+        if scope["type"] != "http" or not (scope["path"].startswith(_BELOW) or scope["path"] == _ROOT):
+            return self.app(scope, receive, send)
+        return self._translated(scope, receive, send)
+
+    async def _translated(self, scope: Scope, receive: Receive, send: Send) -> None:
         head: Message | None = None
         parts: list[bytes] = []
         has_begun = False

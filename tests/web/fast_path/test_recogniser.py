@@ -32,7 +32,7 @@ def request(
 
 def read(data: bytes) -> FastRequest:
     """It is one."""
-    found = recogniser.recognise(data, _HOSTS, _known, recogniser.LastKey())
+    found = recogniser.recognise(data, _HOSTS, _known, recogniser.LastHead())
     assert isinstance(found, FastRequest)
     return found
 
@@ -55,10 +55,10 @@ def test_a_body_that_is_still_on_its_way() -> None:
     """All of it, or its end."""
     whole = request()
     head = whole.index(b"\r\n\r\n") + 4
-    assert [recogniser.recognise(whole[:size], _HOSTS, _known, recogniser.LastKey()) for size in range(head, len(whole))] == [
+    assert [recogniser.recognise(whole[:size], _HOSTS, _known, recogniser.LastHead()) for size in range(head, len(whole))] == [
         "begun"
     ] * (len(whole) - head)
-    assert {recogniser.recognise(whole[:size], _HOSTS, _known, recogniser.LastKey()) for size in range(head)} == {None}
+    assert {recogniser.recognise(whole[:size], _HOSTS, _known, recogniser.LastHead()) for size in range(head)} == {None}
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_body_that_is_still_on_its_way() -> None:
 )
 def test_anything_else_is_left_to_uvicorn(data: bytes) -> None:
     """Be it right or wrong: it has a parser for all of HTTP, and FastAPI the words."""
-    assert recogniser.recognise(data, _HOSTS, _known, recogniser.LastKey()) is None
+    assert recogniser.recognise(data, _HOSTS, _known, recogniser.LastHead()) is None
 
 
 _VALID = request('{"unit": "u"}', "Idempotency-Key: k-1", "X-Request-Id: mine", "Accept: */*")
@@ -143,19 +143,20 @@ _PIECES = [*(bytes([byte]) for byte in b"\r\n: \t\x0001\xff"), b"\r\n", b"\r\n\r
 def test_what_it_takes_uvicorn_would_read_alike(valid: bytes, changes: list[tuple[int, int, bytes]]) -> None:
     """A valid ask or tell with bytes replaced, put in or left out: it is left to the parser, or both see the same.
 
-    `make fuzz` looks for such changes by what they reach.
+    So it is after the valid one on the same connection, with which it shares most of its lines. `make fuzz` looks for such
+    changes by what they reach.
     """
     data = valid
     for place, length, piece in changes:
         data = data[:place] + piece + data[place + length :]
-    judge(data)
+    assert judge(data) == judge(data, valid)
 
 
 def test_a_key_that_comes_again_is_asked_about_again() -> None:
     """It is not hashed anew on its connection; but whether it is good, and which one it is, is looked at every time."""
     first, other = (f"ba_{letter * 12}_{letter * 43}" for letter in "ab")
     good = {digest_of(secret.encode()): Caller(ALL_SCOPES, secret) for secret in (first, other)}
-    last = recogniser.LastKey()
+    last = recogniser.LastHead()
 
     def caller_of(secret: str) -> str | bytes | None:
         found = recogniser.recognise(request("{}", f"Authorization: Bearer {secret}"), _HOSTS, _good, last)
@@ -168,3 +169,23 @@ def test_a_key_that_comes_again_is_asked_about_again() -> None:
     assert [caller_of(secret) for secret in (first, first, other, first)] == [first, first, other, first]
     del good[digest_of(first.encode())]
     assert [caller_of(first), caller_of(first), caller_of(other)] == [first.encode(), first.encode(), other]
+
+
+def test_lines_that_come_again_are_not_read_again() -> None:
+    """What differs is read: the path, the body, an idempotency key. Whether the host is accepted is looked at every time."""
+    last, hosts = recogniser.LastHead(), {b"x"}
+
+    def command_of(data: bytes) -> Ask | Tell | None:
+        found = recogniser.recognise(data, hosts, _known, last)
+        assert found is None or isinstance(found, FastRequest)
+        return None if found is None else found.command
+
+    ask, tell = request('{"unit":"ab"}'), request('{"reward": 1}', path=f"/v1/experiments/demo/assignments/{_ID}/reward")
+    assert [command_of(data) for data in (ask, tell, request('{"unit":"cd"}'))] == [Ask("ab"), Tell(_ID, "reward", 1), Ask("cd")]
+    remembered = last.lines
+    assert b"Content-Length: 13" in remembered
+    assert [command_of(request("{}", f"Idempotency-Key: {key}")) for key in "ab"] == [Ask(None, "a"), Ask(None, "b")]
+    assert command_of(request("{}", "Origin: http://x")) is None
+    assert last.lines is remembered
+    hosts.clear()
+    assert command_of(ask) is None
