@@ -14,7 +14,7 @@ from service.exact import ExactSum, Moments
 from service.storage.updated_columns import ARM_COUNTS, LATER_SETTINGS, PROGRESS, SETTINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from sqlalchemy import RowMapping, Table
 
@@ -27,6 +27,8 @@ _NO_LATER_SETTINGS = (None,) * len(LATER_SETTINGS)
 NO_PROGRESS = (None,) * len(PROGRESS)
 NO_COUNTS = (None,) * len(ARM_COUNTS)
 _NO_DEFINITION = (None,) * 6
+# Of most arms of large experiments: not worth a parser.
+_NO_VALUE = "null"
 
 
 def to_json(value: object) -> str:
@@ -109,7 +111,7 @@ def count_values(counted: ArmStatistics, changed: int) -> Row:
     )
 
 
-def arm_from(row: RowMapping) -> ArmRecord:
+def arm_from(row: Mapping[str, Any]) -> ArmRecord:
     """An arms row."""
     observed = _moments(row["observations"], row["reward_sum"], row["reward_squares"])
     matured = _moments(row["matured"], row["matured_sum"], row["matured_squares"])
@@ -118,7 +120,7 @@ def arm_from(row: RowMapping) -> ArmRecord:
             position=row["position"],
             key=row["key"],
             name=row["name"],
-            value=json.loads(row["value"]),
+            value=None if row["value"] == _NO_VALUE else json.loads(row["value"]),
             min_share=row["min_share"],
             status=row["status"],
             added=row["added"],
