@@ -1,6 +1,6 @@
 """What a viewer waits for beside another checkout: the whole recommendation of a version that nobody has seen yet, over HTTP.
 
-    python -m benchmarks.recommendation_speed FOLDER [--turns 7] [--arms 10] [--kind binary]
+    python -m benchmarks.recommendation_speed FOLDER [--turns 5] [--arms 10] [--kind binary]
 
 Both services run on PostgreSQL, a worker each, and know the same: experiments that were created over HTTP, without a control,
 with the arms' sums written to the database before the services start, since 30 million rewards would take an hour to send.
@@ -16,7 +16,6 @@ import argparse
 import json
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -33,10 +32,10 @@ from testing.postgres import Postgres
 from testing.server import Server
 
 RESULTS = subjects.HERE.parent / "docs" / "inference" / "recommendation_speed.json"
-KINDS = ("binary", "bounded", "real")
+KINDS = ("binary", "bounded")
 CASES = ("close race", "clear winner", "all equal", "unequal counts")
-LOOKS = {10: 40, 1000: 10, 10_000: 3}
-TURNS = 7
+LOOKS = {10: 25, 1000: 6, 10_000: 2}
+TURNS = 5
 # Of rewards that are not whole numbers: their sums have about as many digits as those of random doubles.
 _SHIFT = 53
 # A statement has room for so many: an argument of a command may have 128 KiB.
@@ -78,7 +77,7 @@ def moments(kind: str, count: int, ones: int) -> str:
     if kind == "binary":
         return f"{count},'{ones}','{ones}'"
     mean = ones / count
-    spread = (0.3 if kind == "bounded" else 1.0) * mean * (1.0 - mean)
+    spread = 0.3 * mean * (1.0 - mean)
     total, squares = ones * 2**_SHIFT + 1, round(count * (mean * mean + spread) * 2**_SHIFT) * 2**_SHIFT + 1
     return f"{count},'{total}/2^{_SHIFT}','{squares}/2^{2 * _SHIFT}'"
 
@@ -96,14 +95,13 @@ def write_sums(postgres: Postgres, database: str, row: Row) -> None:
         ones = round(count * mean)
         values.append(f"({place},{moments(row.kind, count, ones)},{moments(row.kind, count // 2, ones // 2)})")
     for start in range(0, len(values), _ROWS_AT_ONCE):
-        sums = f"(VALUES {','.join(values[start : start + _ROWS_AT_ONCE])}) AS s(position, n, total, squares, e, etotal, esquares)"
-        postgres.sql(
-            "UPDATE arms SET observations = n, reward_sum = total, reward_squares = squares, matured = n, matured_sum = total,"  # noqa: S608 - figures of this module
-            " matured_squares = squares, earlier = e, earlier_sum = etotal, earlier_squares = esquares"
-            f" FROM {sums}, experiments WHERE arms.position = s.position AND arms.experiment_id = experiments.id"
-            f" AND experiments.key = '{row.key}'",
-            database,
-        )
+        columns = "position, n, total, squares, earlier_n, earlier_total, earlier_squares"
+        sums = f"(VALUES {','.join(values[start : start + _ROWS_AT_ONCE])}) AS sums({columns})"
+        told = "observations = n, reward_sum = total, reward_squares = squares"
+        matured = "matured = n, matured_sum = total, matured_squares = squares"
+        earlier = "earlier = earlier_n, earlier_sum = earlier_total, earlier_squares = sums.earlier_squares"
+        which = f"experiments.key = '{row.key}' AND arms.experiment_id = experiments.id AND arms.position = sums.position"
+        postgres.sql(f"UPDATE arms SET {told}, {matured}, {earlier} FROM {sums}, experiments WHERE {which}", database)
     # As long as its history would be: the service looks by itself at what has grown by a hundredth.
     events = int(counts_and_means(row)[0].sum())
     postgres.sql(f"UPDATE experiments SET version = version + {events} WHERE key = '{row.key}'", database)
@@ -222,15 +220,15 @@ def main() -> None:
     folders = {"this": subjects.HERE.parent, "other": chosen.folder.resolve()}
     commits = {side: commit_of(folder) for side, folder in folders.items()}
     measured = {}
-    with tempfile.TemporaryDirectory(), ExitStack() as stack:
+    with ExitStack() as stack:
         postgres = stack.enter_context(subjects.cluster())
-        sides = []
-        for folder in folders.values():
+        sides = {}
+        for side, folder in folders.items():
             server = stack.enter_context(service(postgres, folder, rows))
             wait_until_quiet(server)
-            sides.append(Side(server, stack.enter_context(server.client())))
+            sides[side] = Side(server, stack.enter_context(server.client()))
         for row in rows:
-            measured[row.key] = compare(*sides, row, chosen.turns) | {"commits": commits}
+            measured[row.key] = compare(sides["this"], sides["other"], row, chosen.turns) | {"commits": commits}
             print(measured[row.key], flush=True)
     before = {row["key"]: row for row in json.loads(RESULTS.read_text())} if RESULTS.exists() else {}
     order = [Row(arms, kind, case).key for arms in LOOKS for kind in KINDS for case in CASES]

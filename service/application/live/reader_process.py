@@ -29,7 +29,7 @@ _CACHE_BYTES = 32 * 1024 * 1024
 # One change at a time; one that has many parts queues the next while the last is written.
 _QUEUED = 4
 # The arms of a large experiment are tens of thousands of objects, and none of them is garbage before the read ends.
-_ALLOCATIONS_PER_COLLECTION = 20_000
+_ALLOCATIONS_PER_COLLECTION = 200_000
 
 
 class ReadFailed(Exception):  # noqa: N818 - a defect of ours, told as the text of its traceback

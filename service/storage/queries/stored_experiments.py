@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
-from sqlalchemy import func, select
+from sqlalchemy import BigInteger, String, bindparam, func, select
 
 from service.domain import Arm
 from service.errors import ExperimentNotFound, InvalidValue
@@ -16,7 +16,7 @@ from service.storage.queries.stored_sizes import size_columns, size_from
 from service.storage.tables import HIDDEN, arms, experiments, findings
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from sqlalchemy import RowMapping, ScalarSelect
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -24,6 +24,13 @@ if TYPE_CHECKING:
     from service.domain import ArmRecord, Progress
     from service.domain.findings import Finding, FindingKind
     from service.storage.queries.experiment_list import ExperimentFilter
+
+# The statements of a look, made once: to put them together anew takes longer than to send them, above all the sizes.
+_KEY, _ID = bindparam("wanted_key", type_=String), bindparam("wanted_id", type_=BigInteger)
+_BY_KEY = select(experiments).where(experiments.c.key == _KEY)
+_BY_KEY_WITH_SIZE = select(experiments, *size_columns()).where(experiments.c.key == _KEY)
+_ARMS = select(arms).where(arms.c.experiment_id == _ID).order_by(arms.c.position)
+_FINDINGS = select(findings).where(findings.c.experiment_id == _ID).order_by(findings.c.sequence)
 
 
 async def experiment_id_of(connection: AsyncConnection, key: str) -> int:
@@ -50,7 +57,7 @@ async def progress_by_key(connection: AsyncConnection, key: str) -> Progress:
 
 async def experiment_by_key(connection: AsyncConnection, key: str) -> tuple[Progress, list[ArmRecord]]:
     """An experiment with all its arms, all draws counted."""
-    row = (await connection.execute(select(experiments).where(experiments.c.key == key))).mappings().first()
+    row = (await connection.execute(_BY_KEY, {_KEY.key: key})).mappings().first()
     if row is None:
         raise ExperimentNotFound(key)
     return await _with_arms(connection, row)
@@ -58,18 +65,15 @@ async def experiment_by_key(connection: AsyncConnection, key: str) -> tuple[Prog
 
 async def small_experiment_by_key(connection: AsyncConnection, key: str) -> tuple[Progress, list[ArmRecord]] | None:
     """The same, or None if it is large."""
-    found = await connection.execute(select(experiments, *size_columns()).where(experiments.c.key == key))
-    row = found.mappings().first()
+    row = (await connection.execute(_BY_KEY_WITH_SIZE, {_KEY.key: key})).mappings().first()
     if row is None:
         raise ExperimentNotFound(key)
     return None if size_from(row).is_large else await _with_arms(connection, row)
 
 
 async def _with_arms(connection: AsyncConnection, row: RowMapping) -> tuple[Progress, list[ArmRecord]]:
-    members = select(arms).where(arms.c.experiment_id == row["id"]).order_by(arms.c.position)
-    found, names = (await connection.execute(members)).all(), arms.columns.keys()
-    # A plain mapping of a row is read several times as fast as SQLAlchemy's, and there may be thousands.
-    return _counted(settings_rows.progress_from(row), (dict(zip(names, each, strict=True)) for each in found))
+    progress, members = settings_rows.progress_from(row), await connection.execute(_ARMS, {_ID.key: row["id"]})
+    return replace(progress, uncounted=()), progress.counted(map(traffic_rows.arm_of, members))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,14 +162,9 @@ def _last_position() -> ScalarSelect[int]:
     return select(func.max(arms.c.position)).where(arms.c.experiment_id == experiments.c.id).scalar_subquery()
 
 
-def _counted(progress: Progress, members: Iterable[Mapping[str, Any]]) -> tuple[Progress, list[ArmRecord]]:
-    return replace(progress, uncounted=()), progress.counted(map(traffic_rows.arm_from, members))
-
-
 async def findings_of(connection: AsyncConnection, experiment_id: int) -> dict[tuple[FindingKind, int], Finding]:
     """The findings that hold, by their kind and the arm that they are about, oldest first."""
-    wanted = select(findings).where(findings.c.experiment_id == experiment_id).order_by(findings.c.sequence)
-    found = (await connection.execute(wanted)).mappings()
+    found = (await connection.execute(_FINDINGS, {_ID.key: experiment_id})).mappings()
     return {(row["kind"], row["arm"]): settings_rows.finding_from(row) for row in found}
 
 
