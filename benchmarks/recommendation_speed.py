@@ -202,6 +202,14 @@ def compare(ours: Side, theirs: Side, row: Row, turns: int) -> dict[str, object]
     return found
 
 
+def keep(row: Row, found: dict[str, object]) -> None:
+    """Write a row down at once, in its place among those that were measured before."""
+    kept = {one["key"]: one for one in json.loads(RESULTS.read_text())} if RESULTS.exists() else {}
+    kept[row.key] = {"key": row.key, **found}
+    order = [Row(arms, kind, case).key for arms in LOOKS for kind in KINDS for case in CASES]
+    RESULTS.write_text(json.dumps([kept[key] for key in order if key in kept], indent=1) + "\n")
+
+
 def main() -> None:
     """All sizes, kinds and cases."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -219,7 +227,6 @@ def main() -> None:
     ]
     folders = {"this": subjects.HERE.parent, "other": chosen.folder.resolve()}
     commits = {side: commit_of(folder) for side, folder in folders.items()}
-    measured = {}
     with ExitStack() as stack:
         postgres = stack.enter_context(subjects.cluster())
         sides = {}
@@ -228,12 +235,9 @@ def main() -> None:
             wait_until_quiet(server)
             sides[side] = Side(server, stack.enter_context(server.client()))
         for row in rows:
-            measured[row.key] = compare(sides["this"], sides["other"], row, chosen.turns) | {"commits": commits}
-            print(measured[row.key], flush=True)
-    before = {row["key"]: row for row in json.loads(RESULTS.read_text())} if RESULTS.exists() else {}
-    order = [Row(arms, kind, case).key for arms in LOOKS for kind in KINDS for case in CASES]
-    merged = before | {key: {"key": key, **found} for key, found in measured.items()}
-    RESULTS.write_text(json.dumps([merged[key] for key in order if key in merged], indent=1) + "\n")
+            found = compare(sides["this"], sides["other"], row, chosen.turns)
+            print(found, flush=True)
+            keep(row, found | {"commits": commits})
 
 
 if __name__ == "__main__":
