@@ -26,7 +26,7 @@ from service.inference.samples import Bools, Floats, Ints, Samples
 if TYPE_CHECKING:
     from service.domain import RewardSpec
 
-# Few enough for the processor's cache, and enough that the calls are little of it (of 1,024 each pair costs a fifth more).
+# Few enough for the processor's cache, and enough that the calls are little of it (in blocks of 1,024 a pair costs a third more).
 _PAIRS_AT_ONCE = 2048
 _ALMOST = float(np.nextafter(1.0, 0.0))
 # Keep quotients and squares finite.
