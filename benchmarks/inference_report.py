@@ -194,6 +194,24 @@ def speed_before() -> str:
     return table(["K", "kind", "close race", "clear winner", "all equal", "one ahead", "unequal counts"], cells)
 
 
+def recommendation_speed() -> str:
+    """Processor time and waiting of a whole recommendation over those of another checkout."""
+    cells = []
+    for row in load("recommendation_speed"):
+        processor, waited = row["processor"], row["waited"]
+        cells.append(
+            [
+                f"{row['arms']:,}",
+                row["kind"],
+                row["case"],
+                f"{processor['milliseconds']:.1f}",
+                f"{processor['milliseconds_of_other']:.1f}",
+                *(f"{found['median']:.2f} ({found['min']:.2f} to {found['max']:.2f})" for found in (processor, waited)),
+            ]
+        )
+    return table(["K", "kind", "case", "milliseconds", "of the other", "processor time", "waiting"], cells)
+
+
 def lift() -> str:
     """Coverage of differences and ratios to the control."""
     order = {"binary": 0, "bounded": 1, "real": 2}
@@ -256,7 +274,19 @@ def main() -> None:
     page = DOCS / "inference.md"
     text = page.read_text()
     verdict_tables = (verdicts, verdict_baselines, rates, kept_verdicts, unequal)
-    for section in (coverage, lift, *verdict_tables, width, ville, peeking, calibration, forecast, speed, speed_before):
+    for section in (
+        coverage,
+        lift,
+        *verdict_tables,
+        width,
+        ville,
+        peeking,
+        calibration,
+        forecast,
+        speed,
+        speed_before,
+        recommendation_speed,
+    ):
         name = section.__name__
         if named and name not in named:
             continue

@@ -2,7 +2,7 @@
 STUDY := OMP_NUM_THREADS=1 nice -n 10 $(BIN)/python -m
 
 INFERENCE := inference-coverage inference-lift inference-kept-verdicts inference-verdicts inference-verdict-baselines inference-rates inference-unequal inference-forecast inference-width inference-peeking inference-calibration inference-speed inference-report
-.PHONY: inference-study inference-speed-before $(INFERENCE)
+.PHONY: inference-study inference-speed-before recommendation-speed $(INFERENCE)
 
 inference-study: $(INFERENCE) ## All studies of the inference: coverage, lifts, verdicts, width, peeking, calibration, cost (some hours on one core).
 
@@ -45,6 +45,9 @@ inference-speed: $(EVERYTHING) ## Processor time of a recommendation's inference
 
 inference-speed-before: $(EVERYTHING) ## The same beside another checkout, in turns: make inference-speed-before BEFORE=/tmp/before.
 	$(STUDY) benchmarks.inference_speed_before $(BEFORE)
+
+recommendation-speed: $(EVERYTHING) ## The whole recommendation over HTTP beside another checkout, in turns: make recommendation-speed BEFORE=/tmp/before.
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.recommendation_speed $(BEFORE)
 
 inference-report: $(EVERYTHING) ## Tables and pictures of docs/inference.md from the studies' results.
 	$(STUDY) benchmarks.inference_report

@@ -31,8 +31,10 @@ class ExactSum(msgspec.Struct, frozen=True, gc=False):
     @staticmethod
     def parse(text: str) -> ExactSum:
         """The inverse of `str`."""
+        if "/" not in text:  # as with binary rewards
+            return ExactSum(int(text))
         numerator, _, shift = text.partition("/2^")
-        return ExactSum(int(numerator), int(shift or 0))
+        return ExactSum(int(numerator), int(shift))
 
     def __str__(self) -> str:
         """An integer, or an integer over a power of two: "385", "-3/2^4"."""

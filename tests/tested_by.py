@@ -110,7 +110,6 @@ TESTED_BY = {
     "inference/cells.py": "inference/test_binary_pairs.py::test_many_pairs_at_once_are_the_pairs_one_by_one",
     "inference/pairs.py": "inference/test_separation.py::test_separation_agrees_with_a_fine_grid_of_common_means",
     "inference/real.py": "inference/test_intervals.py::test_real_bounds_lie_where_the_evidence_reaches_the_level",
-    "inference/samples.py": "inference/test_intervals.py::test_large_offsets_do_not_cost_precision",
     "inference/solving.py": "inference/test_intervals.py::test_binary_bounds_lie_where_the_evidence_reaches_the_level",
     # -- mcp_server --------------------------------------------------------------------------------------------------------
     "mcp_server/api_calls.py": "command_line/test_mcp_command.py::test_a_service_that_is_away",

@@ -26,8 +26,8 @@ from service.inference.samples import Bools, Floats, Ints, Samples
 if TYPE_CHECKING:
     from service.domain import RewardSpec
 
-# Few enough for the processor's cache.
-_PAIRS_AT_ONCE = 1024
+# Few enough for the processor's cache, and enough that the calls are little of it (in blocks of 1,024 a pair costs a third more).
+_PAIRS_AT_ONCE = 2048
 _ALMOST = float(np.nextafter(1.0, 0.0))
 # Keep quotients and squares finite.
 _SMALLEST, _LARGEST = 1e-150, 1e100

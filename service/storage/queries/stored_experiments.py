@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
-from sqlalchemy import bindparam, exists, func, or_, select
+from sqlalchemy import BigInteger, String, bindparam, exists, func, or_, select
 
 from service.domain import Arm
 from service.errors import ExperimentNotFound, InvalidValue
@@ -16,7 +16,7 @@ from service.storage.queries.stored_sizes import size_columns, size_from
 from service.storage.tables import HIDDEN, arms, experiments, findings
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Sequence
 
     from sqlalchemy import RowMapping, ScalarSelect
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     from service.domain.findings import Finding, FindingKind
     from service.storage.queries.experiment_list import ExperimentFilter
 
-# What each look at an experiment reads; made once, because to make them of their expressions costs more than to send them.
-_WITH_SIZE = select(experiments, *size_columns()).where(experiments.c.key == bindparam("wanted"))
-_MEMBERS = select(arms).where(arms.c.experiment_id == bindparam("wanted")).order_by(arms.c.position)
-_FINDINGS = select(findings).where(findings.c.experiment_id == bindparam("wanted")).order_by(findings.c.sequence)
+# The statements of a look, made once: to put them together anew takes longer than to send them, above all the sizes.
+_KEY, _ID = bindparam("wanted_key", type_=String), bindparam("wanted_id", type_=BigInteger)
+_BY_KEY = select(experiments).where(experiments.c.key == _KEY)
+_BY_KEY_WITH_SIZE = select(experiments, *size_columns()).where(experiments.c.key == _KEY)
+_ARMS = select(arms).where(arms.c.experiment_id == _ID).order_by(arms.c.position)
+_FINDINGS = select(findings).where(findings.c.experiment_id == _ID).order_by(findings.c.sequence)
 
 
 async def experiment_id_of(connection: AsyncConnection, key: str) -> int:
@@ -55,7 +57,7 @@ async def progress_by_key(connection: AsyncConnection, key: str) -> Progress:
 
 async def experiment_by_key(connection: AsyncConnection, key: str) -> tuple[Progress, list[ArmRecord]]:
     """An experiment with all its arms, all draws counted."""
-    row = (await connection.execute(select(experiments).where(experiments.c.key == key))).mappings().first()
+    row = (await connection.execute(_BY_KEY, {_KEY.key: key})).mappings().first()
     if row is None:
         raise ExperimentNotFound(key)
     return await _with_arms(connection, row)
@@ -63,15 +65,15 @@ async def experiment_by_key(connection: AsyncConnection, key: str) -> tuple[Prog
 
 async def small_experiment_by_key(connection: AsyncConnection, key: str) -> tuple[Progress, list[ArmRecord]] | None:
     """The same, or None if it is large."""
-    row = (await connection.execute(_WITH_SIZE, {"wanted": key})).mappings().first()
+    row = (await connection.execute(_BY_KEY_WITH_SIZE, {_KEY.key: key})).mappings().first()
     if row is None:
         raise ExperimentNotFound(key)
     return None if size_from(row).is_large else await _with_arms(connection, row)
 
 
 async def _with_arms(connection: AsyncConnection, row: RowMapping) -> tuple[Progress, list[ArmRecord]]:
-    members = await connection.execute(_MEMBERS, {"wanted": row["id"]})
-    return _counted(settings_rows.progress_from(row), members.mappings())
+    progress, members = settings_rows.progress_from(row), await connection.execute(_ARMS, {_ID.key: row["id"]})
+    return replace(progress, uncounted=()), progress.counted(map(traffic_rows.arm_of, members))
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,13 +162,9 @@ def _last_position() -> ScalarSelect[int]:
     return select(func.max(arms.c.position)).where(arms.c.experiment_id == experiments.c.id).scalar_subquery()
 
 
-def _counted(progress: Progress, members: Iterable[RowMapping]) -> tuple[Progress, list[ArmRecord]]:
-    return replace(progress, uncounted=()), progress.counted(map(traffic_rows.arm_from, members))
-
-
 async def findings_of(connection: AsyncConnection, experiment_id: int) -> dict[tuple[FindingKind, int], Finding]:
     """The findings that hold, by their kind and the arm that they are about, oldest first."""
-    found = (await connection.execute(_FINDINGS, {"wanted": experiment_id})).mappings()
+    found = (await connection.execute(_FINDINGS, {_ID.key: experiment_id})).mappings()
     return {(row["kind"], row["arm"]): settings_rows.finding_from(row) for row in found}
 
 
