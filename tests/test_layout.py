@@ -29,15 +29,18 @@ _BEHAVIOUR = (
 # Tests named after something that several modules make together.
 _FAMILIES = {
     "engine/test_walk.py": "how an ask passes the rooms",
+    "inference/test_baselines_lockstep.py": "the baselines in the lockstep of the study of verdicts",
     "inference/test_coverage.py": "what the intervals promise",
     "inference/test_lockstep.py": "the coverage study's own arrays",
     "inference/test_martingales.py": "why the intervals hold",
+    "inference/test_verdict_baselines.py": "the study of draws until the verdict",
     "policy/test_fast_weights.py": "interpolation and memory against the direct formula",
     "policy/test_policy_contract.py": "every policy",
     "simulation/kernels/test_elimination.py": "the baselines that drop arms",
     "simulation/kernels/test_top_two.py": "the baselines with a leader and a challenger",
     "simulation/test_plan_reference.py": "what plans are held against",
     "storage/test_distribution.py": "what a cluster would shard by",
+    "storage/test_sqlite_read_only.py": "the groups and the pool, where the file was read-only",
     "test_layout.py": "this file",
     "test_package.py": "the wheel",
 }

@@ -58,6 +58,10 @@ _FILL = (
     {{numbers}} SELECT 1, {_ROWS} + n + 1, CASE {_STATUS}
     WHEN 'voided' THEN 'void' WHEN 'expired' THEN 'expiry' ELSE 'reward' END, n, 0, n, 'pending', {_STATUS}
     FROM numbers WHERE n <= 990000""",
+    # Of a handful of audited events a database may read all and sort them.
+    f"""INSERT INTO events (experiment_id, sequence, kind, at)
+    {{numbers}} SELECT 1, {_ROWS} + 990001 + n, CASE WHEN n % 10 = 0 THEN 'lifecycle' ELSE 'patch' END, n
+    FROM numbers WHERE n < 9000""",
     f"""INSERT INTO events (experiment_id, sequence, kind, at, arm, status_after, reward_after)
     {{numbers}} SELECT 2, n, 'observation', n, CASE WHEN n = {_ROWS // 2} THEN 5000 ELSE n % {_ARMS} END, 'rewarded', 1
     FROM numbers""",
