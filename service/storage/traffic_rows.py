@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from service.domain import Arm, ArmRecord, ArmStatistics, Assignment, AssignmentState, Event, TakenStep
 from service.exact import ExactSum, Moments
-from service.storage.tables import arms
+from service.storage.row_shapes import ArmShape
 from service.storage.updated_columns import ARM_COUNTS, LATER_SETTINGS, PROGRESS, SETTINGS
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ _NO_LATER_SETTINGS = (None,) * len(LATER_SETTINGS)
 NO_PROGRESS = (None,) * len(PROGRESS)
 NO_COUNTS = (None,) * len(ARM_COUNTS)
 _NO_DEFINITION = (None,) * 6
-_ARM_COLUMNS = arms.columns.keys()
+# Not of the tables themselves: an export's process reads rows, too, and SQLAlchemy would be half of its memory.
+_ARM_COLUMNS = ArmShape.__struct_fields__
 # Of most arms of large experiments: not worth a parser.
 _NO_VALUE = "null"
 
@@ -115,11 +116,11 @@ def count_values(counted: ArmStatistics, changed: int) -> Row:
 
 def arm_from(row: RowMapping) -> ArmRecord:
     """An arms row."""
-    return arm_of([row[name] for name in _ARM_COLUMNS])
+    return arm_of([None, *(row[name] for name in _ARM_COLUMNS)])
 
 
 def arm_of(row: Iterable[Any]) -> ArmRecord:
-    """An arms row, as its values in order: of many rows that is read in half the time."""
+    """An arms row, as its values in order, the experiment first: of many rows that is read in half the time."""
     (
         _, position, key, name, value, min_share, status, added, _, pending, expired, epoch_draws, *sums,
         planned, plan_left, plan_weight_sum,

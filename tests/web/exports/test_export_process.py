@@ -82,6 +82,15 @@ def _exported(source: RowSource, of: Exported, form: FileFormat, frames: Path) -
     return asyncio.run(_file_in(frames.read_bytes())), most
 
 
+def test_it_loads_no_more_than_it_needs() -> None:
+    """SQLAlchemy, which statements of its own do without, would be half of its memory and of its start."""
+    loaded = "import sys; print(*{name.partition('.')[0] for name in sys.modules})"
+    program = f"import {export_process.__name__}; {loaded}"
+    found = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.split()
+    assert "service" in found
+    assert not {"sqlalchemy", "alembic", "fastapi", "numpy", "scipy", "pyarrow"} & set(found)
+
+
 @pytest.mark.parametrize("form", FILE_FORMATS)
 def test_its_memory_is_bounded(long: RowSource, form: FileFormat, tmp_path: Path) -> None:
     """Parquet, too, whose row groups are in memory until they are whole."""
