@@ -41,7 +41,7 @@ ALONE = $(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 # Tests start dozens of services: none of them is to compile its sources again, whatever the shell says.
 test test-fast: export PYTHONDONTWRITEBYTECODE =
 test: $(EVERYTHING) browser node-packages ## Run the whole suite, on SQLite and on a PostgreSQL of its own, in a real browser; what measures time comes last and alone.
-	$(BIN)/python -m pytest -n 2 -m "not (serial or containers)" --cov --cov-report= --cov-fail-under=0 || $(ALONE)
+	$(BIN)/python -m pytest -n 3 -m "not (serial or containers)" --cov --cov-report= --cov-fail-under=0 || $(ALONE)
 	$(BIN)/python -m pytest -m serial || $(ALONE)
 	$(BIN)/coverage report --skip-covered
 

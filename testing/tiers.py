@@ -2,7 +2,7 @@
 
 A plugin of pytest. `process`: it talks to a second process; `browser`: it looks at the dashboard in Chromium. Three more marks
 are set by hand, because no fixture tells: `study` for many simulated runs, `bulk` for a million rows, `serial` for what measures
-time. `make test-fast` leaves all five out; `make test` runs what is `serial` by itself, after everything else has run in two
+time. `make test-fast` leaves all five out; `make test` runs what is `serial` by itself, after everything else has run in three
 processes. `containers`, by hand, too, needs a Docker engine of its own: only `make test-compose` runs it.
 """
 
@@ -50,7 +50,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if isinstance(item, pytest.Function):
             _mark(item)
     if hasattr(config, "workerinput"):
-        # The longer ones first, the browser's as the longest of all, so that two processes end at about the same time.
+        # The longer ones first, the browser's as the longest of all, so that the processes end at about the same time.
         items.sort(key=lambda item: [item.get_closest_marker(mark) is None for mark in ("browser", "process")])
 
 
