@@ -80,5 +80,5 @@ def release_to_come(folder: Path, *migrations: Migration) -> Path:
     for part in ("service", "migrations"):
         shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
     for migration in migrations:
-        (folder / f"migrations/versions/{migration.revision}.py").write_text(migration.text())
+        (folder / f"migrations/versions/{migration.revision}_to_come.py").write_text(migration.text())
     return folder
