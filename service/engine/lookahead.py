@@ -114,7 +114,7 @@ class Lookahead:
     def _is_decided(self, request: QueuedRequest[Any], now: int) -> bool:
         ledger, command = self._ledgers.held.get(request.key), request.command
         weight = self._weight + command.weight
-        if ledger is None or weight > LARGEST_WEIGHT or len(self.decided) >= LARGEST_GROUP:
+        if ledger is None or (self.decided and (weight > LARGEST_WEIGHT or len(self.decided) >= LARGEST_GROUP)):
             return False
         if self._contention.until and self._contention.includes(request.key):
             return False
@@ -161,7 +161,7 @@ class Lookahead:
         for request in islice(self._queue, LARGEST_GROUP - len(self.decided)):
             ledger = self._ledgers.held.get(request.key)
             weight += request.command.weight
-            if ledger is None or weight > LARGEST_WEIGHT:
+            if ledger is None or ((batch or self.decided) and weight > LARGEST_WEIGHT):
                 break
             want = wanted.get(ledger) or wanted.setdefault(ledger, LookupRequest())
             request.command.request_lookups(want, ledger)

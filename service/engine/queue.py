@@ -23,9 +23,11 @@ Result = TypeVar("Result", covariant=True)  # noqa: PLC0105 - reads better in th
 Given = TypeVar("Given", contravariant=True)  # noqa: PLC0105 - reads better in the protocols below
 Awaited = TypeVar("Awaited")
 
-# A group is bounded so that its transaction stays short; batch requests count with all their items.
+# A group is bounded so that its transaction stays short; batch requests count with all their items. While one is written, the
+# next is read and decided: of four batches at a time two and two keep worker and database busy, three and one do not. A larger
+# batch is a group of its own.
 LARGEST_GROUP = 512
-LARGEST_WEIGHT = 10_000
+LARGEST_WEIGHT = 2_000
 UNDECIDED: Final = object()
 
 

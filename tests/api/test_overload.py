@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from pathlib import Path
 
 import httpx
 import pytest
 
-from testing.databases import NewDatabase
+from testing.databases import NewDatabase, keep_writers_waiting
 from testing.json_client import JsonClient, arms
 from testing.server import Server
 from testing.torture.open_loop import OpenLoop
@@ -65,7 +66,11 @@ def test_refusing_leaves_time_to_serve(sqlite_databases: NewDatabase) -> None:
         with JsonClient(server.url) as wire:
             wire.create("crowded", arms=arms(3))
         few = asyncio.run(OpenLoop(server.port, "crowded", 16).offer(8_000, 3.0))
+        # For a moment nothing can be written, and a queue of sixteen is full however fast the machine.
+        keeper = threading.Timer(1.0, keep_writers_waiting, (server.database_url, 0.3))
+        keeper.start()
         many = asyncio.run(OpenLoop(server.port, "crowded", 256).offer(8_000, 3.0))
+        keeper.join()
     assert not few.refused
     assert many.refused
     assert many.bare_refusals == 0

@@ -5,14 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sqlite3
 import threading
-import time
-from contextlib import closing
 
 import pytest
 
-from testing.databases import NewDatabase
+from testing.databases import NewDatabase, keep_writers_waiting
 from testing.json_client import JsonClient, arms
 from testing.server import Server
 from testing.torture.open_loop import Offered, OpenLoop
@@ -20,19 +17,12 @@ from testing.torture.open_loop import Offered, OpenLoop
 pytestmark = pytest.mark.process
 
 
-def _keep_writers_waiting(database_url: str) -> None:
-    """For longer than a request waits for a place in a full queue."""
-    with closing(sqlite3.connect(database_url.removeprefix("sqlite:///"), isolation_level=None, timeout=10)) as keeper:
-        keeper.execute("BEGIN IMMEDIATE")
-        time.sleep(0.3)
-        keeper.execute("ROLLBACK")
-
-
 def test_everything_offered_is_accounted_for(sqlite_databases: NewDatabase) -> None:
     """Answered, refused or not sent; those of an experiment that is paused are neither."""
     with Server(sqlite_databases(), BESTARM_QUEUE_LIMIT="4") as server, JsonClient(server.url) as client:
         client.create("offered", arms=arms(2))
-        keeper = threading.Timer(0.3, _keep_writers_waiting, (server.database_url,))
+        # For longer than a request waits for a place in a full queue.
+        keeper = threading.Timer(0.3, keep_writers_waiting, (server.database_url, 0.3))
         keeper.start()
         many = asyncio.run(OpenLoop(server.port, "offered", 64).offer(3_000, 1.0))
         keeper.join()
