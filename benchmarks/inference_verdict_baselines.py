@@ -72,7 +72,7 @@ RIGHT_VARIANCE = (
 
 
 def players_for(instance: Instance) -> tuple[Player, ...]:
-    """Who plays a case."""
+    """All policies, and where rewards are binary the baselines with the right variance, too."""
     return (*EVERYWHERE, *(RIGHT_VARIANCE if instance.reward.kind == "binary" else ()))
 
 

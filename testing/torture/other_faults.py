@@ -63,7 +63,7 @@ def _set_immutable(file: str, change: str) -> None:
 
 
 def _is_writable(file: str) -> bool:
-    """To who opens it now."""
+    """Whoever opens it from now on may write; who had it open before may anyway."""
     try:
         Path(file).open("r+b").close()
     except PermissionError:
